@@ -1,0 +1,107 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+import PackageDescription
+
+/// What every Swift target is compiled with. Warnings are errors in our own code.
+let common: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("ImmutableWeakCaptures"),
+    .treatAllWarnings(as: .error),
+]
+
+func swiftTarget(_ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, swiftSettings: common)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies, path: "Tests/\(name)", resources: resources, swiftSettings: common)
+}
+
+let package = Package(
+    name: "meshhost",
+    products: [
+        .executable(name: "meshhost", targets: ["meshhost"]),
+        .library(name: "MeshTransportAPI", targets: ["MeshTransportAPI"]),
+        .library(name: "MeshLoop", targets: ["MeshLoop"]),
+        .library(name: "MeshWire", targets: ["MeshWire"]),
+        .library(name: "MeshCompanion", targets: ["MeshCompanion"]),
+        .library(name: "MeshRuntime", targets: ["MeshRuntime"]),
+        .library(name: "MeshModuleSDK", targets: ["MeshModuleSDK"]),
+        .library(name: "MeshTransportTesting", targets: ["MeshTransportTesting"]),
+        .library(name: "MeshTCPTransport", targets: ["MeshTCPTransport"]),
+        .library(name: "MeshMockTransport", targets: ["MeshMockTransport"]),
+        // Modules: what the daemon loads when a config names them.
+        .library(name: "meshhost-tcp", type: .dynamic, targets: ["TCPModule"]),
+        .library(name: "meshhost-mock", type: .dynamic, targets: ["MockModule"]),
+    ],
+    targets: [
+        // C
+        .systemLibrary(name: "CLibUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
+        .target(name: "CTransportABI", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
+        .target(
+            name: "CToml", cxxSettings: [.define("TOML_EXCEPTIONS", to: "0"), .define("TOML_HEADER_ONLY", to: "1")]),
+        // pure
+        swiftTarget("MeshWire"),
+        swiftTarget("MeshCompanion", ["MeshWire", "MeshTransportAPI"]),
+        // contracts
+        swiftTarget("MeshTransportAPI"),
+        // runtime
+        swiftTarget("MeshLoop", ["CLibUV"]),
+        swiftTarget("MeshRuntime", ["MeshTransportAPI", "MeshLoop"]),
+        swiftTarget("MeshModuleHost", ["CTransportABI", "MeshTransportAPI", "MeshLoop"]),
+        swiftTarget("MeshModuleSDK", ["CTransportABI", "MeshTransportAPI", "MeshLoop"]),
+        swiftTarget("MeshTransportTesting", ["MeshTransportAPI"]),
+        // host
+        swiftTarget("MeshConfig", ["CToml", "MeshTransportAPI"]),
+        swiftTarget("MeshSharing", ["MeshWire", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime"]),
+        swiftTarget(
+            "MeshDaemon",
+            [
+                "MeshWire", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshModuleHost",
+                "MeshConfig", "MeshSharing",
+            ]),
+        .executableTarget(name: "meshhost", dependencies: ["MeshDaemon"], swiftSettings: common),
+        // modules
+        swiftTarget(
+            "MeshTCPTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire"], path: "Plugins/TCP/TCPTransport"),
+        swiftTarget(
+            "TCPModule", ["MeshTCPTransport", "MeshModuleSDK", "CTransportABI"], path: "Plugins/TCP/TCPModule"),
+        swiftTarget(
+            "MeshMockTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire", "MeshCompanion"],
+            path: "Plugins/Mock/MockTransport"),
+        swiftTarget(
+            "MockModule", ["MeshMockTransport", "MeshModuleSDK", "CTransportABI"], path: "Plugins/Mock/MockModule"),
+        // tests
+        tests("MeshWireTests", ["MeshWire"]),
+        tests("MeshCompanionTests", ["MeshCompanion", "MeshWire"]),
+        tests("MeshTransportAPITests", ["MeshTransportAPI"]),
+        tests("MeshLoopTests", ["MeshLoop"]),
+        tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop"]),
+        tests(
+            "MeshModuleTests",
+            ["MeshModuleHost", "MeshModuleSDK", "MeshTransportAPI", "MeshLoop", "CTransportABI"]),
+        tests("MeshConfigTests", ["MeshConfig", "MeshTransportAPI"]),
+        tests(
+            "MeshSharingTests",
+            [
+                "MeshSharing", "MeshCompanion", "MeshWire", "MeshRuntime", "MeshTransportAPI", "MeshLoop",
+                "MeshMockTransport",
+            ]),
+        tests(
+            "TransportConformanceTests",
+            [
+                "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
+                "MeshMockTransport",
+            ]),
+        tests("MeshDaemonTests", ["MeshDaemon"]),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .c11,
+    cxxLanguageStandard: .cxx17
+)

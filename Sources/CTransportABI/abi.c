@@ -1,0 +1,1 @@
+#include "meshhost_transport.h"

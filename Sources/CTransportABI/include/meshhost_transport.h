@@ -1,0 +1,3 @@
+#ifndef MESHHOST_TRANSPORT_H
+#define MESHHOST_TRANSPORT_H
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+/// Static facts about a kind of transport.
+public struct TransportDescriptor: Sendable, Hashable {
+    /// The module name a config uses, such as `tcp`: `^[a-z][a-z0-9_-]{0,62}$`.
+    public var name: String
+    /// Its own version, such as `1.0.0`.
+    public var version: String
+    public var vendor: String
+    /// An SPDX expression.
+    public var license: String
+    /// What the transport can do beyond ``MeshTransport``.
+    public var capabilities: TransportCapabilities
+    /// Every option a device of this kind may have.
+    public var options: [OptionSpec]
+
+    public init(
+        name: String, version: String, vendor: String, license: String, capabilities: TransportCapabilities = [],
+        options: [OptionSpec]
+    ) {
+        self.name = name
+        self.version = version
+        self.vendor = vendor
+        self.license = license
+        self.capabilities = capabilities
+        self.options = options
+    }
+}
+
+/// What a transport can do beyond ``MeshTransport``.
+public struct TransportCapabilities: OptionSet, Sendable, Hashable {
+    public let rawValue: UInt64
+
+    public init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    /// The factory is a ``TransportScanning``.
+    public static let scanning = TransportCapabilities(rawValue: 1 << 0)
+    /// Links need pairing before use.
+    public static let pairing = TransportCapabilities(rawValue: 1 << 2)
+    /// Several read commands may be under way at once on its links.
+    public static let pipelinedReads = TransportCapabilities(rawValue: 1 << 4)
+}
+
+/// What code hands to a new transport: which device, its options, and where its reports go.
+public struct TransportSettings: Sendable {
+    /// The configured device name, such as `roof`.
+    public var device: String
+    /// The validated options.
+    public var options: OptionValues
+    /// The options as the user wrote them, for transports behind the module boundary.
+    public var written: [String: JSONValue]
+    public var environment: TransportEnvironment
+
+    public init(
+        device: String, options: OptionValues, written: [String: JSONValue], environment: TransportEnvironment
+    ) {
+        self.device = device
+        self.options = options
+        self.written = written
+        self.environment = environment
+    }
+}
+
+/// Where a transport reports to. Both sinks may be called from any thread and return at once.
+public struct TransportEnvironment: Sendable {
+    public var log: LogSink
+    public var linkEvents: @Sendable (LinkEvent) -> Void
+
+    public init(log: LogSink, linkEvents: @escaping @Sendable (LinkEvent) -> Void) {
+        self.log = log
+        self.linkEvents = linkEvents
+    }
+}
+
+/// Makes transports of one kind: what a module exports and what `TransportRegistry` holds.
+public protocol TransportFactory: Sendable {
+    var descriptor: TransportDescriptor { get }
+
+    /// Checks options beyond what the table says, without touching the outside world. Default: nothing more to check.
+    func validate(_ options: OptionValues) -> [OptionIssue]
+
+    /// A transport that is not connected yet. Opens nothing.
+    func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport
+}
+
+extension TransportFactory {
+    public func validate(_ options: OptionValues) -> [OptionIssue] { [] }
+
+    /// The option table and ``validate(_:)`` in one: what a config checker calls.
+    public func check(_ written: [String: JSONValue]) -> (values: OptionValues, issues: [OptionIssue]) {
+        let (values, issues) = descriptor.options.resolve(written)
+        return (values, issues.isEmpty ? validate(values) : issues)
+    }
+}
+
+/// A factory that can look for devices.
+public protocol TransportScanning: TransportFactory {
+    /// Devices as they are seen, duplicates included, until the consumer stops. Throws if the medium is not usable.
+    func scan() async throws -> AsyncStream<ScanResult>
+}
+
+/// A transport that can tell about its inside.
+public protocol TransportDiagnosing: MeshTransport {
+    /// An object without secrets: counters, peers, last errors.
+    func diagnostics() async -> JSONValue
+}
