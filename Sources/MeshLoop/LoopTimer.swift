@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import CLibUV
+
+/// A one-shot timer. Dropping it cancels it. Used on the loop's thread only.
+///
+/// The closure runs in the isolation it was written in, so an actor on the loop touches its own state directly.
+public final class LoopTimer {
+    private let loop: MeshLoop
+    private let uv: UnsafeMutablePointer<uv_timer_t>
+    private var fire: (() -> Void)?
+
+    public init(_ loop: MeshLoop) {
+        assert(loop.isOnLoop)
+        self.loop = loop
+        uv = .allocate(capacity: 1)
+        uv_timer_init(loop.uv, uv)
+        uv.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    deinit {
+        uv.pointee.data = nil
+        uv_close(handle(uv)) { $0?.deallocate() }
+    }
+
+    /// Whether it will fire.
+    public var isScheduled: Bool { fire != nil }
+
+    /// Fires once after `delay`, rounded up to whole milliseconds. An earlier schedule is replaced.
+    public func schedule(after delay: Duration, _ fire: @escaping () -> Void) {
+        assert(loop.isOnLoop)
+        self.fire = fire
+        uv_update_time(loop.uv)
+        uv_timer_start(uv, { LoopTimer.expired($0) }, delay.wholeMilliseconds, 0)
+    }
+
+    /// It will not fire any more.
+    public func cancel() {
+        fire = nil
+        uv_timer_stop(uv)
+    }
+
+    private static func expired(_ pointer: UnsafeMutablePointer<uv_timer_t>?) {
+        guard let data = pointer?.pointee.data else { return }
+        let timer = Unmanaged<LoopTimer>.fromOpaque(data).takeUnretainedValue()
+        let fire = timer.fire
+        timer.fire = nil
+        fire?()
+    }
+}
+
+extension Duration {
+    /// Milliseconds, rounded up; 0 for negative values.
+    var wholeMilliseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        if seconds < 0 || attoseconds < 0 { return 0 }
+        return UInt64(seconds) * 1_000 + UInt64((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+}

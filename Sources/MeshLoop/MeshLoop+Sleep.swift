@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+extension MeshLoop {
+    /// Waits for `delay` without leaving the loop. Throws `CancellationError` at once when the task is cancelled.
+    ///
+    /// `Task.sleep` would wake a thread of the global executor; this is one libuv timer.
+    public func sleep(for delay: Duration) async throws(CancellationError) {
+        let sleeper = Sleeper(loop: self)
+        let isFinished = await withTaskCancellationHandler {
+            await sleeper.wait(delay)
+        } onCancel: {
+            perform { sleeper.assumeIsolated { $0.cancel() } }
+        }
+        if !isFinished { throw CancellationError() }
+    }
+
+    private actor Sleeper {
+        nonisolated let loop: MeshLoop
+        nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+        private var timer: LoopTimer?
+        private var waiter: CheckedContinuation<Bool, Never>?
+        private var isCancelled = false
+
+        init(loop: MeshLoop) {
+            self.loop = loop
+        }
+
+        func wait(_ delay: Duration) async -> Bool {
+            if isCancelled { return false }
+            let timer = LoopTimer(loop)
+            self.timer = timer
+            return await withCheckedContinuation { continuation in
+                waiter = continuation
+                timer.schedule(after: delay) { self.end(true) }
+            }
+        }
+
+        func cancel() {
+            isCancelled = true
+            end(false)
+        }
+
+        private func end(_ isFinished: Bool) {
+            timer = nil
+            waiter?.resume(returning: isFinished)
+            waiter = nil
+        }
+    }
+}

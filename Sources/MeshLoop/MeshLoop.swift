@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import CLibUV
+internal import Glibc
+internal import Synchronization
+
+/// A libuv event loop that Swift actors run on.
+///
+/// Actors pin themselves to the loop with `unownedExecutor`; an `await` between two of them is then a plain call. A loop
+/// belongs to the thread that made it: that thread calls ``run()``, and everything but ``enqueue(_:)``, ``perform(_:)``
+/// and ``stop()`` is called on it.
+///
+/// Jobs from the loop's own thread cost no system call; those from other threads wake the loop once for any number of
+/// them. Jobs run before and after each poll, a bounded number at a time, so that I/O is never starved; an idle loop
+/// makes no wake-ups.
+///
+/// The class is Sendable because of one invariant: all stored state but `remote` is touched on the owning thread only.
+public final class MeshLoop: SerialExecutor, @unchecked Sendable {
+    /// One thing to run on the loop's thread.
+    private enum Work {
+        case job(UnownedJob)
+        case call(() -> Void)
+        case done
+    }
+
+    /// One thing that another thread wants run here.
+    private enum RemoteWork: Sendable {
+        case job(UnownedJob)
+        case call(@Sendable () -> Void)
+    }
+
+    /// Work from other threads, and whether the loop has been told of it.
+    private struct Remote: Sendable {
+        var work: [RemoteWork] = []
+        var isSignalled = false
+        var isOpen = true
+    }
+
+    /// How many jobs run before descriptors are looked at again.
+    private static let jobsPerTurn = 4_096
+
+    let uv: UnsafeMutablePointer<uv_loop_t>
+    private let ownsLoop: Bool
+    private let owner: pthread_t
+    private let remote = Mutex(Remote())
+    private let wakeUp: UnsafeMutablePointer<uv_async_t>
+    private let beforePoll: UnsafeMutablePointer<uv_prepare_t>
+    private let afterPoll: UnsafeMutablePointer<uv_check_t>
+    private let moreToDo: UnsafeMutablePointer<uv_idle_t>
+    private var queue: [Work] = []
+    private var head = 0
+    private var endOfTurn: [() -> Void] = []
+    private var isDraining = false
+    private var isTurning = false
+    private var isClosed = false
+    private(set) var turns: UInt64 = 0
+    /// Bytes are read into this one buffer and handed on before the next read.
+    let readBuffer: UnsafeMutableRawBufferPointer
+
+    /// A loop of its own, for the calling thread.
+    public convenience init() {
+        let uv = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
+        let status = uv_loop_init(uv)
+        precondition(status == 0, "uv_loop_init: \(LoopError(status: status, operation: "loop"))")
+        self.init(uv: uv, ownsLoop: true)
+    }
+
+    /// A loop that somebody else runs: inside a module, the host's. Call on the loop's thread, and ``shutDown()`` when
+    /// done. `uvLoop` is a `uv_loop_t *`.
+    public convenience init(wrapping uvLoop: UnsafeMutableRawPointer) {
+        self.init(uv: uvLoop.assumingMemoryBound(to: uv_loop_t.self), ownsLoop: false)
+    }
+
+    private init(uv: UnsafeMutablePointer<uv_loop_t>, ownsLoop: Bool) {
+        self.uv = uv
+        self.ownsLoop = ownsLoop
+        owner = pthread_self()
+        wakeUp = .allocate(capacity: 1)
+        beforePoll = .allocate(capacity: 1)
+        afterPoll = .allocate(capacity: 1)
+        moreToDo = .allocate(capacity: 1)
+        readBuffer = .allocate(byteCount: 65_536, alignment: 16)
+        uv_async_init(uv, wakeUp) { MeshLoop.of($0)?.drain() }
+        uv_prepare_init(uv, beforePoll)
+        uv_check_init(uv, afterPoll)
+        uv_idle_init(uv, moreToDo)
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        wakeUp.pointee.data = me
+        beforePoll.pointee.data = me
+        afterPoll.pointee.data = me
+        moreToDo.pointee.data = me
+        uv_prepare_start(beforePoll) { MeshLoop.of($0)?.drain() }
+        uv_check_start(afterPoll) { MeshLoop.of($0)?.drain() }
+        uv_unref(handle(beforePoll))
+        uv_unref(handle(afterPoll))
+        uv_unref(handle(moreToDo))
+        if !ownsLoop { uv_unref(handle(wakeUp)) }
+    }
+
+    deinit {
+        precondition(isClosed, "a MeshLoop was dropped without shutDown()")
+        readBuffer.deallocate()
+        if ownsLoop { uv.deallocate() }
+    }
+
+    /// The `uv_loop_t *`, for C libraries and modules that share this loop.
+    public var unsafeUVLoop: UnsafeMutableRawPointer { UnsafeMutableRawPointer(uv) }
+
+    /// Whether the caller is on the loop's thread.
+    public var isOnLoop: Bool { pthread_equal(pthread_self(), owner) != 0 }
+
+    /// Monotonic time (CLOCK_MONOTONIC), as the time since an arbitrary start.
+    public var now: Duration { .nanoseconds(Int64(clamping: uv_hrtime())) }
+
+    // MARK: Running
+
+    /// Runs the loop until ``stop()``. Only for a loop of its own, on its thread.
+    public func run() {
+        precondition(isOnLoop && ownsLoop)
+        uv_run(uv, UV_RUN_DEFAULT)
+        drain()
+    }
+
+    /// Makes ``run()`` return after the current turn. From any thread.
+    public func stop() {
+        perform { uv_stop(self.uv) }
+    }
+
+    /// Closes the loop's own handles. What others left open is closed too, and named in the error: a leak.
+    ///
+    /// A wrapped loop only gives up its own handles; the host's loop goes on and finishes closing them.
+    public func shutDown() throws(LoopError) {
+        precondition(isOnLoop)
+        guard !isClosed else { return }
+        isClosed = true
+        remote.withLock { $0.isOpen = false }
+        takeRemoteWork()
+        if ownsLoop {
+            // Handles whose owners have just gone, and jobs that end tasks, get their turn first.
+            for _ in 0..<64 where uv_run(uv, UV_RUN_NOWAIT) != 0 || head < queue.count { drain() }
+        }
+        uv_close(handle(wakeUp)) { $0?.deallocate() }
+        uv_close(handle(beforePoll)) { $0?.deallocate() }
+        uv_close(handle(afterPoll)) { $0?.deallocate() }
+        uv_close(handle(moreToDo)) { $0?.deallocate() }
+        for handle in ownHandles { handle.pointee.data = nil }
+        guard ownsLoop else { return }
+        uv_run(uv, UV_RUN_NOWAIT)
+        let leaked = openHandles
+        closeRemainingHandles()
+        let status = uv_loop_close(uv)
+        if !leaked.isEmpty || status != 0 {
+            throw LoopError(kind: .leak, operation: "shutDown", detail: leaked.joined(separator: ", "))
+        }
+    }
+
+    /// The kinds of the handles that are open on this loop and not its own, such as `tcp` or `timer`.
+    public var openHandles: [String] {
+        final class Names {
+            var list: [String] = []
+            var own: [UnsafeMutablePointer<uv_handle_t>] = []
+        }
+        let names = Names()
+        if !isClosed { names.own = ownHandles }
+        uv_walk(
+            uv,
+            { handle, context in
+                guard let handle, let context else { return }
+                let names = Unmanaged<Names>.fromOpaque(context).takeUnretainedValue()
+                if uv_is_closing(handle) == 0, !names.own.contains(handle) {
+                    names.list.append(String(cString: uv_handle_type_name(uv_handle_get_type(handle))))
+                }
+            }, Unmanaged.passUnretained(names).toOpaque())
+        return names.list.sorted()
+    }
+
+    private var ownHandles: [UnsafeMutablePointer<uv_handle_t>] {
+        [handle(wakeUp), handle(beforePoll), handle(afterPoll), handle(moreToDo)]
+    }
+
+    private func closeRemainingHandles() {
+        uv_walk(uv, { handle, _ in if let handle, uv_is_closing(handle) == 0 { uv_close(handle, nil) } }, nil)
+        uv_run(uv, UV_RUN_NOWAIT)
+    }
+
+    // MARK: Work
+
+    /// Runs an actor's job on the loop. Called by the Swift runtime, from any thread.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if isOnLoop { append(.job(job)) } else { post(.job(job)) }
+    }
+
+    /// Runs a closure on the loop's thread, after what is queued already. From any thread.
+    public func perform(_ work: @escaping @Sendable () -> Void) {
+        if isOnLoop { append(.call(work)) } else { post(.call(work)) }
+    }
+
+    /// Runs a closure after the current callback, from the loop's thread only.
+    public func performLater(_ work: @escaping () -> Void) {
+        assert(isOnLoop)
+        append(.call(work))
+    }
+
+    /// Runs a closure once when all queued jobs have run, before the loop looks at descriptors again: the place to write
+    /// what the turn has gathered. From the loop's thread only.
+    public func atEndOfTurn(_ work: @escaping () -> Void) {
+        assert(isOnLoop)
+        endOfTurn.append(work)
+        if !isDraining { keepTurning(true) }
+    }
+
+    private func append(_ work: Work) {
+        queue.append(work)
+        // Another loop object on the same uv loop may append after this one's turn and before the poll.
+        if !isDraining { keepTurning(true) }
+    }
+
+    private func post(_ work: RemoteWork) {
+        let (mustSignal, isOpen) = remote.withLock { remote in
+            guard remote.isOpen else { return (false, false) }
+            remote.work.append(work)
+            defer { remote.isSignalled = true }
+            return (!remote.isSignalled, true)
+        }
+        precondition(isOpen, "work for a MeshLoop that has been shut down")
+        if mustSignal { uv_async_send(wakeUp) }
+    }
+
+    private func drain() {
+        guard !isDraining else { return }
+        isDraining = true
+        defer { isDraining = false }
+        takeRemoteWork()
+        if queue.isEmpty && endOfTurn.isEmpty { return }
+        turns &+= 1
+        var left = Self.jobsPerTurn
+        repeat {
+            while head < queue.count, left > 0 {
+                let work = queue[head]
+                queue[head] = .done
+                head += 1
+                left -= 1
+                switch work {
+                case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+                case .call(let call): call()
+                case .done: break
+                }
+            }
+            if head == queue.count {
+                queue.removeAll(keepingCapacity: queue.capacity <= 16_384)
+                head = 0
+            } else if head >= Self.jobsPerTurn {
+                queue.removeSubrange(..<head)
+                head = 0
+            }
+            let flushes = endOfTurn
+            endOfTurn.removeAll(keepingCapacity: true)
+            for flush in flushes { flush() }
+        } while left > 0 && !(queue.isEmpty && endOfTurn.isEmpty)
+        keepTurning(!(queue.isEmpty && endOfTurn.isEmpty))
+    }
+
+    private func takeRemoteWork() {
+        let work = remote.withLock { remote -> [RemoteWork] in
+            guard remote.isSignalled else { return [] }
+            remote.isSignalled = false
+            defer { remote.work = [] }
+            return remote.work
+        }
+        for item in work {
+            switch item {
+            case .job(let job): queue.append(.job(job))
+            case .call(let call): queue.append(.call(call))
+            }
+        }
+    }
+
+    /// With work left, the next poll must not block: libuv polls with a zero timeout while an idle handle is active.
+    private func keepTurning(_ needed: Bool) {
+        guard needed != isTurning, !isClosed else { return }
+        isTurning = needed
+        if needed {
+            uv_idle_start(moreToDo) { _ in }
+        } else {
+            uv_idle_stop(moreToDo)
+        }
+    }
+
+    // MARK: SerialExecutor
+
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        UnownedSerialExecutor(ordinary: self)
+    }
+
+    public func checkIsolated() {
+        precondition(isOnLoop, "not on the loop's thread")
+    }
+
+    public func isIsolatingCurrentContext() -> Bool? {
+        isOnLoop
+    }
+}
+
+extension MeshLoop {
+    /// The loop whose handle this is.
+    fileprivate static func of<Handle>(_ pointer: UnsafeMutablePointer<Handle>?) -> MeshLoop? {
+        guard let pointer else { return nil }
+        let data = handle(pointer).pointee.data
+        return data.map { Unmanaged<MeshLoop>.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+/// Any libuv handle as its base type; C's layout rule for handles (libuv `UV_HANDLE_FIELDS`) makes this valid.
+func handle<Handle>(_ pointer: UnsafeMutablePointer<Handle>) -> UnsafeMutablePointer<uv_handle_t> {
+    UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: uv_handle_t.self)
+}
