@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import CLibUV
+internal import Glibc
+
+/// A TCP or Unix-socket listener. Dropping it closes it and, for a Unix socket, removes the file.
+/// Used on the loop's thread only.
+public final class LoopListener {
+    private let loop: MeshLoop
+    private let stream: UnsafeMutablePointer<uv_stream_t>
+    private let isTCP: Bool
+    private let unixPath: String?
+    private let onConnection: (sending LoopStream) -> Void
+    /// Where it listens; for a TCP port of 0, the port the kernel chose.
+    public private(set) var address: SocketAddress
+
+    /// Binds and listens.
+    ///
+    /// A Unix socket's file gets `mode`. A file left by a process that died is replaced; one that somebody listens on is
+    /// ``LoopError/Kind/addressInUse``, and so is a file that is no socket.
+    public init(
+        _ loop: MeshLoop, on address: SocketAddress, mode: UInt32 = 0o660,
+        onConnection: @escaping (sending LoopStream) -> Void
+    ) throws(LoopError) {
+        assert(loop.isOnLoop)
+        self.loop = loop
+        self.address = address
+        self.onConnection = onConnection
+        unixPath = address.unixPath
+        isTCP = address.unixPath == nil
+        if let path = address.unixPath {
+            let pipe = UnsafeMutablePointer<uv_pipe_t>.allocate(capacity: 1)
+            uv_pipe_init(loop.uv, pipe, 0)
+            stream = UnsafeMutableRawPointer(pipe).assumingMemoryBound(to: uv_stream_t.self)
+            do throws(LoopError) {
+                try Self.removeStaleSocket(path)
+                // The file must never be more open than asked for, not even for a moment.
+                let mask = umask(mode_t(0o777 & ~mode))
+                let status = uv_pipe_bind(pipe, path)
+                umask(mask)
+                try LoopError.check(status, "bind \(path)")
+            } catch {
+                uv_close(handle(pipe)) { $0?.deallocate() }
+                throw error
+            }
+        } else {
+            let tcp = UnsafeMutablePointer<uv_tcp_t>.allocate(capacity: 1)
+            uv_tcp_init(loop.uv, tcp)
+            stream = UnsafeMutableRawPointer(tcp).assumingMemoryBound(to: uv_stream_t.self)
+            let flags = address.isIPv6 ? UV_TCP_IPV6ONLY.rawValue : 0
+            let status = address.withSockaddr { uv_tcp_bind(tcp, $0, flags) }
+            if status < 0 {
+                uv_close(handle(tcp)) { $0?.deallocate() }
+                throw LoopError(status: status, operation: "bind \(address)")
+            }
+        }
+        stream.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+        let status = uv_listen(stream, 128) { LoopListener.connected($0, $1) }
+        // `deinit` closes the handle: every stored property has its value by now.
+        try LoopError.check(status, "listen on \(address)")
+        if isTCP { self.address = boundAddress ?? address }
+    }
+
+    deinit {
+        stream.pointee.data = nil
+        uv_close(handle(stream)) { $0?.deallocate() }
+        if let unixPath { unlink(unixPath) }
+    }
+
+    private var boundAddress: SocketAddress? {
+        var storage = sockaddr_storage()
+        var length = Int32(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                stream.withMemoryRebound(to: uv_tcp_t.self, capacity: 1) { uv_tcp_getsockname($0, address, &length) }
+                    == 0
+                    ? SocketAddress(copying: address) : nil
+            }
+        }
+    }
+
+    private static func connected(_ handle: UnsafeMutablePointer<uv_stream_t>?, _ status: Int32) {
+        guard status >= 0, let data = handle?.pointee.data else { return }
+        let listener = Unmanaged<LoopListener>.fromOpaque(data).takeUnretainedValue()
+        let stream = listener.isTCP ? LoopStream(tcp: listener.loop) : LoopStream(unix: listener.loop)
+        // Out of descriptors, uv_accept fails and the new stream closes itself: the client sees an end, nothing wedges.
+        if uv_accept(listener.stream, stream.stream) == 0 {
+            // Nothing else refers to the new stream: `uv_accept` only moved a descriptor into it.
+            nonisolated(unsafe) let accepted = stream
+            listener.onConnection(accepted)
+        }
+    }
+
+    private static func removeStaleSocket(_ path: String) throws(LoopError) {
+        var facts = stat()
+        guard lstat(path, &facts) == 0 else { return }
+        guard facts.st_mode & S_IFMT == S_IFSOCK else {
+            throw LoopError(kind: .addressInUse, operation: "bind \(path)", detail: "a file that is no socket is there")
+        }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        guard path.utf8.count < capacity else {
+            throw LoopError(
+                kind: .invalidArgument, operation: "bind \(path)",
+                detail: "the path is longer than \(capacity - 1) bytes")
+        }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        defer { close(probe) }
+        let status = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(probe, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard status != 0, errno == ECONNREFUSED else {
+            throw LoopError(kind: .addressInUse, operation: "bind \(path)", detail: "another process listens there")
+        }
+        unlink(path)
+    }
+}
