@@ -11,11 +11,11 @@ from harness import PATIENCE
 from host import Host, equal, mock, share, tcp, unix_share
 
 
-async def _running(rig, **keys):
+async def _running(rig, env=None, **keys):
     radio = await rig.burst()
     host = Host(rig)
-    host.configure(tcp("roof", radio.port), share("roof"), unix_share("roof", rig.path("roof.sock")))
-    await host.start(**keys)
+    host.configure(tcp("roof", radio.port), share("roof", **keys), unix_share("roof", rig.path("roof.sock")))
+    await host.start(env=env)
     return radio, host
 
 
@@ -60,14 +60,14 @@ async def sigterm_tells_clients_and_ends_with_0(rig):
 
 
 async def sigterm_does_not_wait_for_a_client_that_never_reads(rig):
-    radio, host = await _running(rig)
+    radio, host = await _running(rig, queue_frames=16384, queue_bytes=1 << 20, stuck_timeout="1h")
     await host.ready("roof")
     load = await rig.load(await host.address("roof"), "--stuck", "--interactive")
     await load.event("connected")
     sent = 0
     while not any(each["queue_frames"] for each in (await host.clients())["clients"]):
-        await radio.command("burst 100 100")
-        sent += 100
+        await radio.command("burst 1000 100")
+        sent += 1000
         await load.command(f"expect {sent}")
         await load.event("reached", pushes=sent)
     host.process.kill(signal.SIGTERM)

@@ -41,6 +41,11 @@ async def _restart(rig, host, breaker, load, point):
     await host.ready("roof")
     if point == "idle":
         await load.command(f"rounds {NO_END}")
+    right = (await load.command("status"))["right"]
+
+    async def some_answers():
+        return (await load.command("status"))["right"] >= right + 30
+    await eventually(some_answers, "right answers after the restart")
 
 
 async def a_radio_that_restarts_at_any_point_is_ready_again_each_time(rig):

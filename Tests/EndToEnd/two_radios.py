@@ -37,9 +37,9 @@ async def a_message_through_one_share_is_read_through_the_other(rig):
     rig.closers.append(client.disconnect)
     told = await meshcore_cli(rig.scratch.name, "-t", "127.0.0.1", "-p", await host.address("roof"),
                               "msg", "Radio 1", "over the hill", "wait_ack", timeout=PATIENCE)
+    assert any(isinstance(each, dict) and each.get("trip_time") for each in told), f"no acknowledgement: {told}"
     message = await asyncio.wait_for(read.get(), PATIENCE)
     equal(message["text"], "over the hill", "what radio 2 read")
-    assert any(isinstance(each, dict) and each.get("trip_time") for each in told), f"no acknowledgement: {told}"
 
 
 async def clients_of_one_radio_do_not_throw_each_other_out(rig):

@@ -263,8 +263,8 @@ static bool command(char *line) {
     } else if (!strcmp(word, "finish")) rounds_wanted = 0, finishing = true;
     else if (!strcmp(word, "end")) return false;
     else good = !strcmp(word, "status");
-    event("command", "\"cmd\":\"%s\",\"ok\":%s,\"error\":\"expect N, rounds N, finish, status, end\",\"fewest\":%lu", line,
-          good ? "true" : "false", fewest_pushes());
+    event("command", "\"cmd\":\"%s\",\"ok\":%s,\"error\":\"expect N, rounds N, finish, status, end\",\"fewest\":%lu,\"right\":%zu", line,
+          good ? "true" : "false", fewest_pushes(), round_trips.count);
     return true;
 }
 

@@ -124,7 +124,10 @@ class Process:
         return answer
 
     def kill(self, number=signal.SIGKILL):
-        self.child.send_signal(number)
+        # Not the child's own send_signal: it reaps a child that has just ended, and its status is lost.
+        if self.child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.child.pid, number)
 
     async def ended(self, timeout=None):
         """Exit status, once the child has ended and all it printed was read."""
@@ -133,15 +136,12 @@ class Process:
         return status
 
     async def stop(self, how=signal.SIGTERM, patience=15):
-        if self.child.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self.child.send_signal(how)
-            try:
-                await asyncio.wait_for(self.child.wait(), patience)
-            except asyncio.TimeoutError:
-                with contextlib.suppress(ProcessLookupError):
-                    self.child.kill()
-                await self.child.wait()
+        self.kill(how)
+        try:
+            await asyncio.wait_for(self.child.wait(), patience)
+        except asyncio.TimeoutError:
+            self.kill()
+            await self.child.wait()
         await asyncio.wait(self.tasks, timeout=5)
 
 
