@@ -51,7 +51,8 @@ async def what_is_wrong_is_named_with_line_and_column_and_help(rig):
 
 async def all_errors_of_a_file_are_told_at_once(rig):
     host = Host(rig)
-    host.configure('[[device]]\nname = "roof"\nmodule = "mock"\nautoconect = true\nsede = 1\n', '[[share]]\ndevice = "x"\n')
+    host.configure('[[device]]\nname = "roof"\nmodule = "mock"\nautoconect = true\nsede = 1\n',
+                   '[[share]]\ndevice = "x"\n')
     status, out, err = await host.cli("check", "--config", host.config)
     equal(status, 78)
     places = [(line, column) for line, column, _ in _errors(out + err)]

@@ -72,7 +72,7 @@ async def a_radio_that_restarts_at_any_point_is_ready_again_each_time(rig):
         except Exception as error:
             raise AssertionError(f"restart {number} ({point}): {error}") from error
     await load.command("finish")
-    await load.event("idle")                                    # every question was answered, with an answer or an error
+    await load.event("idle")                      # every question was answered, if only with an error
     await eventually(lambda: (host.descriptors(), host.threads()) == before, f"as many descriptors and threads as "
                      f"after the first restart, {before}; there are {(host.descriptors(), host.threads())}")
 
