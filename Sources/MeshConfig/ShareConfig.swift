@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+/// `[[share]]`: a local endpoint through which clients use a device.
+public struct ShareConfig: Sendable, Hashable {
+    public var name: String?
+    public var kind: ShareKind
+    /// A configured device whose protocol is companion.
+    public var device: String
+    /// At least one address.
+    public var listen: [ListenAddress]
+    public var role = ConfigSchema.Share.role.fallback
+    /// Whether an address outside this host was asked for in so many words.
+    public var isInsecure = ConfigSchema.Share.insecure.fallback
+    public var maximumClients = ConfigSchema.Share.maxClients.fallback
+    public var queueFrames = ConfigSchema.Share.queueFrames.fallback
+    public var queueBytes = ConfigSchema.Share.queueBytes.fallback
+    public var stuckTimeout = ConfigSchema.Share.stuckTimeout.fallback
+    /// The `[[share]]` header.
+    public var position: SourcePosition = .none
+
+    public init(name: String? = nil, kind: ShareKind, device: String, listen: [ListenAddress]) {
+        self.name = name
+        self.kind = kind
+        self.device = device
+        self.listen = listen
+    }
+
+    /// What tells shares apart: the name, or where they listen.
+    public var id: String {
+        name ?? listen.map(\.description).joined(separator: ", ")
+    }
+}
+
+/// What clients of a share speak.
+public enum ShareKind: String, Sendable, Hashable, CaseIterable {
+    case companionTCP = "companion-tcp"
+    case companionUnix = "companion-unix"
+}
+
+/// The most a client of a share may do.
+public enum ShareRole: String, Sendable, Hashable, CaseIterable {
+    case observe
+    case chat
+    case admin
+    case owner
+}
