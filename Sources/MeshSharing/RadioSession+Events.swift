@@ -8,10 +8,8 @@ internal import MeshTransportAPI
 internal import MeshWire
 
 extension RadioSession {
-    /// Puts what a frame says on the bus: the frame itself for those who asked for frames, and an event for what people
-    /// care about.
+    /// Puts what a frame says on the bus, if people care about it. (The frame itself is told by the coordinator.)
     func announce(_ frame: Data, _ action: CommandLaneStateMachine<Requester>.FrameAction) {
-        bus.publish("frame.rx", device: device, .frame(frame))
         guard let first = frame.first, let type = Self.eventType(first) else { return }
         switch action {
         case .late, .fenceAnswered:
@@ -19,6 +17,11 @@ extension RadioSession {
         case .push, .pushEndsCommand, .reply, .orphan, .observation:
             bus.publish(type, device: device, .json(CompanionFrame.json(frame, .fromRadio)))
         }
+    }
+
+    /// Tells which radio it is.
+    func announceRadio(_ selfInfo: Data) {
+        bus.publish("radio.info", device: device, .json(CompanionFrame.json(selfInfo, .fromRadio)))
     }
 
     /// The event for a frame with this first byte. RX logs have none: they are by far the most frequent, and whoever

@@ -3,6 +3,7 @@
 
 internal import MeshCompanion
 internal import MeshLoop
+internal import MeshRuntime
 public import MeshTransportAPI
 
 extension RadioSession {
@@ -59,7 +60,7 @@ extension RadioSession {
             return
         }
         clients[client.id] = client
-        bus.publish("client.join", device: device, .json(facts(client, settings)))
+        bus.publish("client.join", device: device, .json(.object(facts(client, settings))))
         log(.notice, "client joined", [("share", settings.name), ("client", "\(client.id)"), ("peer", client.peer)])
         let loop = loop
         client.start(now: { loop.now }) { [unowned client] frame in

@@ -27,10 +27,11 @@ public actor RadioSession {
 
     /// The link being served.
     struct Link {
-        var transport: any MeshTransport
+        var link: EstablishedLink
+        /// What the writer sends next.
         var outbox: AsyncStream<Data>.Continuation
-        /// Set when the session itself ends the link.
-        var failure: MeshError?
+        /// Ends when the outbox is finished.
+        var writer: Task<Void, Never>
     }
 
     /// One share with its open listeners.
@@ -97,7 +98,7 @@ public actor RadioSession {
     // MARK: Radio → clients
 
     /// One frame came from the radio.
-    func frameReceived(_ frame: Data) {
+    public func frameReceived(_ frame: Data) {
         counters.framesReceived += 1
         let action = lane.frameReceived(frame, now: loop.now)
         switch action {
@@ -202,8 +203,10 @@ public actor RadioSession {
     /// The version the host speaks to the radio: message frames with signal strength (codes 10 and 11).
     static let protocolVersion: UInt8 = 3
 
-    /// Asks the radio something on the host's own behalf. Throws when the radio is away or does not answer.
+    /// Asks the radio something on the host's own behalf. Throws when the radio is away or does not answer, and after
+    /// ``abandonQuestions()``.
     func ask(_ frame: Data, expecting expectation: ReplyExpectation) async throws(MeshError) -> Data {
+        if Task.isCancelled { throw MeshError(.cancelled, "the link is being ended") }
         switch lane.commandReceived(frame, expecting: expectation, from: .host) {
         case .queued: break
         case .refuseLinkAway: throw MeshError(.notConnected, "the radio is away")
@@ -216,12 +219,18 @@ public actor RadioSession {
         return try result.get()
     }
 
+    /// Nobody waits for the answers to the host's own questions any more: the link is being ended.
+    func abandonQuestions() {
+        let waiters = hostWaiters
+        hostWaiters = []
+        for waiter in waiters { waiter.resume(returning: .failure(MeshError(.cancelled, "the link is being ended"))) }
+    }
+
     /// Sends what the lane has next, as long as it has something.
     func pump() {
         while case .send(let frame, let requester) = lane.nextCommand(now: loop.now) {
             counters.commandsSent += 1
             link?.outbox.yield(frame)
-            bus.publish("frame.tx", device: device, .frame(frame))
             if case .client(let id) = requester, lane.queuedCommands(of: requester) < 16 { clients[id]?.resume() }
         }
         armLaneTimer()
