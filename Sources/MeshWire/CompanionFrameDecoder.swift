@@ -119,6 +119,11 @@ public struct CompanionFrameDecoder: ~Copyable, Sendable {
         _ = finishPartial(from: start, with: nothing.span.bytes, now: now, onFrame: onFrame)
     }
 
+    /// Gives a partial frame its full time again: the stream was not read for a while, so its rest may have come.
+    public mutating func readingResumed(now: Duration) {
+        partialSince = now
+    }
+
     /// Forgets the partial frame: the stream has ended. Its bytes count as skipped.
     public mutating func streamEnded() {
         if !partial.isEmpty { counters.badFrames += 1 }

@@ -120,6 +120,15 @@ struct CompanionFrameDecoderTests {
         #expect(sink.nextDeadline == .seconds(4.5))
     }
 
+    @Test func `time in which nothing was read does not count`() {
+        let sink = FrameSink()
+        sink.receive(hex("3e0400 01"), now: .seconds(1))
+        sink.resume(now: .seconds(9))
+        #expect(sink.nextDeadline == .seconds(11))
+        #expect(sink.deadline(now: .seconds(10)) == [])
+        #expect(sink.receive(hex("020304"), now: .seconds(10)) == [[1, 2, 3, 4]])
+    }
+
     @Test func `the end of the stream counts what was left`() {
         let sink = FrameSink()
         sink.receive(hex("3e0400 01"))

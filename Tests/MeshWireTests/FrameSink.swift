@@ -31,6 +31,8 @@ final class FrameSink {
         return Array(frames[before...])
     }
 
+    func resume(now: Duration) { decoder.readingResumed(now: now) }
+
     func end() { decoder.streamEnded() }
 }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+/// Where a radio listens, as a user writes it.
+public struct TCPEndpoint: Sendable, Hashable {
+    /// The port of WiFi and Ethernet companion radios (companion-protocol §1.1).
+    public static let defaultPort: UInt16 = 5_000
+
+    /// A name or a numeric address, without brackets.
+    public var host: String
+    public var port: UInt16
+
+    public init(host: String, port: UInt16 = TCPEndpoint.defaultPort) {
+        self.host = host
+        self.port = port
+    }
+
+    /// Why a text is no endpoint.
+    public enum ParseFailure: Error, Sendable, Hashable {
+        case empty
+        case whitespace
+        case missingBracket
+        /// The text where the port should be.
+        case badPort(String)
+    }
+
+    /// Reads `name`, `name:port`, `192.0.2.1:5000`, `[2001:db8::1]:5000` or a bare IPv6 address.
+    public init(parsing text: String) throws(ParseFailure) {
+        guard !text.contains(where: \.isWhitespace) else { throw .whitespace }
+        var host = text[...]
+        var port: Substring?
+        if text.hasPrefix("[") {
+            guard let bracket = text.firstIndex(of: "]") else { throw .missingBracket }
+            host = text[text.index(after: text.startIndex)..<bracket]
+            let rest = text[text.index(after: bracket)...]
+            if !rest.isEmpty {
+                guard rest.hasPrefix(":") else { throw .badPort(String(rest)) }
+                port = rest.dropFirst()
+            }
+        } else if let colon = text.lastIndex(of: ":"), text.firstIndex(of: ":") == colon {
+            // Several colons without brackets are a bare IPv6 address.
+            host = text[..<colon]
+            port = text[text.index(after: colon)...]
+        }
+        guard !host.isEmpty else { throw .empty }
+        self.init(host: String(host))
+        if let port {
+            guard port.allSatisfy(\.isASCII), port.first?.isNumber == true, let number = UInt16(port), number > 0
+            else { throw .badPort(String(port)) }
+            self.port = number
+        }
+    }
+}
+
+extension TCPEndpoint: CustomStringConvertible {
+    /// `host:port`, with brackets around an IPv6 address.
+    public var description: String {
+        host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
