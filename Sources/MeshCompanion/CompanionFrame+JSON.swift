@@ -129,7 +129,8 @@ extension CompanionFrame {
         case .deviceInfo: return try deviceInfoFields(&reader)
         case .channelInfo:
             return [
-                "channel": .int(Int64(try reader.read(UInt8.self))), "channel_name": .string(try reader.readFixedText(32)),
+                "channel": .int(Int64(try reader.read(UInt8.self))),
+                "channel_name": .string(try reader.readFixedText(32)),
             ]
         default: return [:]
         }

@@ -49,10 +49,12 @@ extension HostCommand {
         }
         if wantsHelp { return (.help(topic: positional.first), options) }
         let command = try command(positional, listen, release)
-        if case .listen = command {} else if let word = listenWords.first {
+        if case .listen = command {
+        } else if let word = listenWords.first {
             throw UsageError(message: "\(word) only goes with listen")
         }
-        if case .device(_, .release) = command {} else if let word = releaseWords.first {
+        if case .device(_, .release) = command {
+        } else if let word = releaseWords.first {
             throw UsageError(message: "\(word) only goes with device NAME release")
         }
         return (command, options)

@@ -90,7 +90,8 @@ extension HostDaemon {
                     addresses += try await loop.resolve(host: host, port: port)
                 } catch {
                     throw MeshError(
-                        .configurationInvalid, "share \(share.id): \(host) has no address (\(error.detail))", cause: error)
+                        .configurationInvalid, "share \(share.id): \(host) has no address (\(error.detail))",
+                        cause: error)
                 }
             }
         }

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import FoundationEssentials
+internal import MeshCompanion
 internal import MeshConfig
 internal import MeshLoop
 internal import MeshModuleHost
@@ -156,7 +157,8 @@ extension RadioSession.Counters {
             "commands_while_away": .int(Int64(clamping: commandsWhileAway)),
             "commands_refused": .int(Int64(clamping: commandsRefused)),
             "command_timeouts": .int(Int64(clamping: commandTimeouts)),
-            "unasked_replies": .int(Int64(clamping: unaskedReplies)), "late_replies": .int(Int64(clamping: lateReplies)),
+            "unasked_replies": .int(Int64(clamping: unaskedReplies)),
+            "late_replies": .int(Int64(clamping: lateReplies)),
         ]
     }
 }

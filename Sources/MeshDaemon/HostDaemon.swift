@@ -21,7 +21,7 @@ actor HostDaemon {
         var state: StateDirectory
         var coordinator: ReconnectionCoordinator
         var control: ControlServer
-        var network: NetworkMonitor?
+        //NETMON var network: NetworkMonitor?
     }
 
     nonisolated let loop: MeshLoop
@@ -79,7 +79,9 @@ actor HostDaemon {
         log(.notice, "stopping")
         notifier.stopping()
         // A second signal must not wait for anything.
-        signals = [SIGTERM, SIGINT].compactMap { number in try? LoopSignal(loop, number) { _exit(ExitStatus.ok.rawValue) } }
+        signals = [SIGTERM, SIGINT].compactMap { number in
+            try? LoopSignal(loop, number) { _exit(ExitStatus.ok.rawValue) }
+        }
         await tearDown()
     }
 
@@ -112,7 +114,7 @@ actor HostDaemon {
             throw MeshError(control: error, path: config.daemon.controlSocket)
         }
         for device in config.devices { await addDevice(device, to: coordinator) }
-        running?.network = NetworkMonitor.watch(loop: loop, coordinator: coordinator, log: log)
+        //NETMON running?.network = NetworkMonitor.watch(loop: loop, coordinator: coordinator, log: log)
         try watchSignals()
         log(.notice, "ready", [("devices", "\(config.devices.count)"), ("shares", "\(shares.count)")])
         bus.publish(
@@ -164,7 +166,7 @@ actor HostDaemon {
         for session in sessions.values { await session.closeShares() }
         shares = [:]
         if let running {
-            running.network?.stop()
+            //NETMON running.network?.stop()
             await running.coordinator.shutDown(within: .seconds(8))
             await running.control.stop()
         }

@@ -38,7 +38,8 @@ public struct HostProgram {
             Terminal.write(ConfigSchema.reference())
             return .ok
         case .version:
-            options.isJSON ? Terminal.write(Version.json) : Terminal.write("meshhost \(Version.text), module ABI \(Version.abi)\n")
+            options.isJSON
+                ? Terminal.write(Version.json) : Terminal.write("meshhost \(Version.text), module ABI \(Version.abi)\n")
             return .ok
         case .help:
             Terminal.write(HostCommand.usage)
@@ -79,7 +80,8 @@ public struct HostProgram {
         let daemon = HostDaemon(
             loop: loop, input: source, config: config, catalog: catalog, logWriter: logWriter, environment: environment)
         let outcome = Outcome()
-        daemon.assumeIsolated { daemon in
+        // The task starts on the loop and ends with it: `run` waits for both.
+        _ = daemon.assumeIsolated { daemon in
             Task { [outcome] in
                 do throws(MeshError) {
                     try await daemon.run()

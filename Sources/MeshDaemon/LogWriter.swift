@@ -48,7 +48,9 @@ final class LogWriter: Sendable {
 
     /// Values may come from the air: nothing in them may look like another field, another line or a terminal command.
     private static func quoted(_ value: String) -> String {
-        let isPlain = !value.isEmpty && value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0 != "\"" && $0 != "=" && !isControl($0) }
+        let isPlain =
+            !value.isEmpty
+            && value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0 != "\"" && $0 != "=" && !isControl($0) }
         if isPlain { return value }
         var text = "\""
         for scalar in value.unicodeScalars {

@@ -19,7 +19,8 @@ extension MeshError {
                 cause: error)
         case .notFound:
             self.init(
-                .storageFailed, "the folder of the control socket \(path) does not exist; make it, or set daemon.control_socket",
+                .storageFailed,
+                "the folder of the control socket \(path) does not exist; make it, or set daemon.control_socket",
                 cause: error)
         default:
             self.init(.storageFailed, "cannot make the control socket \(path): \(error.detail)", cause: error)

@@ -44,7 +44,9 @@ final class StateDirectory {
     }
 
     private static func error(_ what: String, _ reason: Int32) -> MeshError {
-        let code: MeshError.Code = reason == EACCES || reason == EPERM || reason == EROFS ? .permissionDenied : .storageFailed
-        return MeshError(code, "\(what): \(String(cString: strerror(reason))); set daemon.state_dir to a folder of this user")
+        let code: MeshError.Code =
+            reason == EACCES || reason == EPERM || reason == EROFS ? .permissionDenied : .storageFailed
+        return MeshError(
+            code, "\(what): \(String(cString: strerror(reason))); set daemon.state_dir to a folder of this user")
     }
 }

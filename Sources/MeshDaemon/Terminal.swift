@@ -42,7 +42,11 @@ struct TextTable {
     }
 
     mutating func add(_ cells: [String]) {
-        rows.append(cells.map { String($0.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }.map(Character.init)) })
+        rows.append(
+            cells.map {
+                String(
+                    $0.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }.map(Character.init))
+            })
     }
 
     var text: String {

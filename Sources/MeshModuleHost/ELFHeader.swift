@@ -12,7 +12,8 @@ enum ELFHeader {
     /// Checks magic, class, byte order, type and machine, and that all that the headers speak of is inside the file.
     static func check(_ descriptor: Int32, size: Int, path: String) throws(ModuleRefusal) {
         let truncated = ModuleRefusal(path, "is truncated (\(size) bytes)", advice: "install the module again")
-        guard let ident = read([UInt8](repeating: 0, count: 16), descriptor, at: 0), ident[..<4] == [0x7F, 0x45, 0x4C, 0x46]
+        guard let ident = read([UInt8](repeating: 0, count: 16), descriptor, at: 0),
+            ident[..<4] == [0x7F, 0x45, 0x4C, 0x46]
         else {
             throw ModuleRefusal(
                 path, size < 16 ? "is truncated (\(size) bytes)" : "is not an ELF shared object",
@@ -25,10 +26,13 @@ enum ELFHeader {
         #endif
         guard ident[4] == ownClass, ident[5] == 1 else {
             throw ModuleRefusal(
-                path, "is not built for \(ownBits)-bit little-endian machines", advice: "install the build for \(ownMachine.name)")
+                path, "is not built for \(ownBits)-bit little-endian machines",
+                advice: "install the build for \(ownMachine.name)")
         }
         #if _pointerBitWidth(_64)
-        guard size >= MemoryLayout<Header>.size, let header = value(Header(), descriptor, at: 0) else { throw truncated }
+        guard size >= MemoryLayout<Header>.size, let header = value(Header(), descriptor, at: 0) else {
+            throw truncated
+        }
         guard header.e_machine == ownMachine.number else {
             throw ModuleRefusal(
                 path, "is built for another machine (ELF machine \(header.e_machine), this is \(ownMachine.name))",

@@ -17,7 +17,9 @@ enum HostCallbacks {
         api.pointee.abi_minor = MH_ABI_MINOR
         api.pointee.ctx = inbox.retainForever()
         // As bytes: whether Swift sees `uv_loop_s` as opaque depends on who imports libuv's header.
-        withUnsafeMutableBytes(of: &api.pointee.loop) { $0.storeBytes(of: loop.unsafeUVLoop, as: UnsafeMutableRawPointer.self) }
+        withUnsafeMutableBytes(of: &api.pointee.loop) {
+            $0.storeBytes(of: loop.unsafeUVLoop, as: UnsafeMutableRawPointer.self)
+        }
         api.pointee.log = hostLog
         api.pointee.now_ns = hostNow
         api.pointee.rx_frame = hostReceive

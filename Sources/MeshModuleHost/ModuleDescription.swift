@@ -40,7 +40,8 @@ struct ModuleDescription {
                 advice: "update meshhost, or install an older build of the module")
         }
         func text(_ field: String, _ text: UnsafePointer<CChar>?) throws(ModuleRefusal) -> String {
-            guard let text, let value = string(text), !value.isEmpty, value.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+            guard let text, let value = string(text), !value.isEmpty,
+                value.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
             else {
                 throw ModuleRefusal(path, "the \(field) in its description is not printable ASCII", advice: rebuild)
             }
@@ -67,7 +68,8 @@ struct ModuleDescription {
         }
         return LoadedModule(
             path: path, descriptor: descriptor, abi: "\(info.abi_major).\(info.abi_minor_built)",
-            url: info.url == nil ? nil : try text("url", info.url), ops: try ops(info.ops, path: path, rebuild: rebuild))
+            url: info.url == nil ? nil : try text("url", info.url), ops: try ops(info.ops, path: path, rebuild: rebuild)
+        )
     }
 
     static var hostABI: String { "\(MH_ABI_MAJOR).\(MH_ABI_MINOR)" }
@@ -79,7 +81,8 @@ struct ModuleDescription {
         guard let pointer, Int(pointer.pointee.struct_size) >= opsSize else {
             let size = pointer.map { Int($0.pointee.struct_size) } ?? 0
             throw ModuleRefusal(
-                path, "its function table has \(size) bytes where ABI \(MH_ABI_MAJOR).0 has \(opsSize)", advice: rebuild)
+                path, "its function table has \(size) bytes where ABI \(MH_ABI_MAJOR).0 has \(opsSize)", advice: rebuild
+            )
         }
         var ops = mh_transport_ops()
         withUnsafeMutableBytes(of: &ops) { own in

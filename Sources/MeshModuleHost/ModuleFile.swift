@@ -64,7 +64,8 @@ struct ModuleFile: ~Copyable {
         try Self.checkOwner(status, of: path, kind: "a module")
         guard status.st_mode & 0o022 == 0 else {
             throw ModuleRefusal(
-                path, "may be changed by others (mode \(Self.octal(status.st_mode)))", advice: "run: chmod go-w \(path)")
+                path, "may be changed by others (mode \(Self.octal(status.st_mode)))", advice: "run: chmod go-w \(path)"
+            )
         }
         try ELFHeader.check(descriptor, size: size, path: path)
     }

@@ -56,7 +56,8 @@ final class ModuleInstance: @unchecked Sendable {
         let created = JSONValue.object(options).serialized().withABIString { module.ops.create(api, $0, &handle) }
         guard created == MH_OK, let handle else {
             throw MeshError(
-                status: created == MH_OK ? MH_EINTERNAL : created, detail: "module \(name) could not be created", module: name)
+                status: created == MH_OK ? MH_EINTERNAL : created, detail: "module \(name) could not be created",
+                module: name)
         }
         let instance = ModuleInstance(
             module, loop: loop, log: log, handle: handle, inbox: inbox, stopDeadline: settings.stopDeadline)
@@ -202,7 +203,8 @@ final class ModuleInstance: @unchecked Sendable {
     }
 
     private func endScan(_ scanner: Int) {
-        guard scanners.removeValue(forKey: scanner) != nil, scanners.isEmpty, isRunning, let scan = module.ops.scan else {
+        guard scanners.removeValue(forKey: scanner) != nil, scanners.isEmpty, isRunning, let scan = module.ops.scan
+        else {
             return
         }
         _ = "{}".withABIString { filter in timed("scan") { scan(handle, 0, filter) } }

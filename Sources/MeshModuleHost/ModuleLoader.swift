@@ -46,7 +46,8 @@ public final class ModuleLoader: Sendable {
     /// What is known of a module without loading it: `found`, `missing`, `refused`, or `loaded` if it is loaded already.
     public func status(of name: String, path given: String? = nil) -> ModuleStatus {
         guard ModuleName.isValid(name), let path = given ?? locator.path(ofModule: name) else {
-            return ModuleStatus(name: name, path: nil, state: .missing, reason: locator.refusal(ofModule: name).description)
+            return ModuleStatus(
+                name: name, path: nil, state: .missing, reason: locator.refusal(ofModule: name).description)
         }
         do throws(ModuleRefusal) {
             let file = try ModuleFile.open(path)

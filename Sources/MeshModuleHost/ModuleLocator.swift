@@ -63,7 +63,8 @@ public struct ModuleLocator: Sendable {
         }
         let nearest = installed().map(\.name)
         return ModuleRefusal(
-            "module \"\(name)\"", "no file \(name).so, meshhost-\(name).so or libmeshhost-\(name).so in "
+            "module \"\(name)\"",
+            "no file \(name).so, meshhost-\(name).so or libmeshhost-\(name).so in "
                 + searched.joined(separator: ", "),
             advice: nearest.isEmpty
                 ? "install it, or name its folder in module_path"

@@ -10,10 +10,12 @@ extension MeshError {
         switch error.kind {
         case .addressInUse:
             self.init(
-                .resourceExhausted, "\(share): \(address) is in use by another program; choose another address", cause: error)
+                .resourceExhausted, "\(share): \(address) is in use by another program; choose another address",
+                cause: error)
         case .permissionDenied:
             self.init(
-                .permissionDenied, "\(share): no permission to listen on \(address); ports below 1024 need a capability",
+                .permissionDenied,
+                "\(share): no permission to listen on \(address); ports below 1024 need a capability",
                 cause: error)
         case .addressNotAvailable:
             self.init(

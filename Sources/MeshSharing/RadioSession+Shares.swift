@@ -98,7 +98,8 @@ extension RadioSession {
             let count = clients.values.count { $0.share == number }
             return share.listeners.map {
                 ShareSnapshot(
-                    name: share.settings.name, type: share.settings.type, listen: $0.address.description, clients: count)
+                    name: share.settings.name, type: share.settings.type, listen: $0.address.description, clients: count
+                )
             }
         }
     }

@@ -263,7 +263,8 @@ public actor RadioSession {
         case .sendFence(let frame):
             link?.outbox.yield(frame)
         case .linkDead:
-            endLink(MeshError(.operationTimeout, "the radio is connected and does not answer; restart it if this goes on"))
+            endLink(
+                MeshError(.operationTimeout, "the radio is connected and does not answer; restart it if this goes on"))
         }
         armLaneTimer()
     }

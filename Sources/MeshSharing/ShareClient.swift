@@ -47,7 +47,9 @@ final class ShareClient {
     }
 
     /// Starts reading. `onFrame` gets whole frames in order.
-    func start(now: @escaping () -> Duration, onFrame: @escaping (Data) -> Void, onLeave: @escaping (LeaveReason) -> Void) {
+    func start(
+        now: @escaping () -> Duration, onFrame: @escaping (Data) -> Void, onLeave: @escaping (LeaveReason) -> Void
+    ) {
         self.onFrame = onFrame
         self.onLeave = onLeave
         stream.setNoDelay()

@@ -202,7 +202,9 @@ struct CommandLaneTests {
             case 0, 1:
                 let requester = Int(random.next() % 4)
                 let (frame, reply) = kinds[Int(random.next() % 3)]
-                if Self.submit(&lane, frame, from: requester) == .queued { awaited[requester, default: []].append(reply) }
+                if Self.submit(&lane, frame, from: requester) == .queued {
+                    awaited[requester, default: []].append(reply)
+                }
             case 2, 3:
                 let code = [UInt8(9), 0x0C, 0x12][Int(random.next() % 3)]
                 let frame = code == 0x12 ? Data([0x12, 3]) + Data(count: 48) : Data([code, 0, 0, 0, 0])
