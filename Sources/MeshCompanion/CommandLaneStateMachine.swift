@@ -25,22 +25,6 @@ public import FoundationEssentials
 /// The protocol leaves open what a late reply belongs to; the fence is the firmware documentation's "one in flight,
 /// 5 s, matched by type" made safe. Requesters take turns (round robin), each with its own FIFO.
 public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable {
-    /// Times of the lane.
-    public struct Configuration: Sendable {
-        /// How long a reply may take; also between two frames of a series.
-        public var replyTimeout: Duration = .seconds(5)
-        /// Silence needed before the fence is sent (nRF52 radios merge writes that come within one loop).
-        public var fenceSilence: Duration = .milliseconds(100)
-        /// How long the fence's answer may take.
-        public var fenceTimeout: Duration = .seconds(3)
-        /// How many fences are tried before the link is given up.
-        public var fenceAttempts = 2
-        /// Commands that may wait per requester.
-        public var queueLimit = 64
-
-        public init() {}
-    }
-
     /// What to do with a command that came.
     public enum CommandAction: Sendable, Hashable {
         /// It waits for its turn; call ``nextCommand(now:)``.
@@ -108,14 +92,14 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
         case waitingForFence(deadline: Duration, attempt: Int)
     }
 
-    private let configuration: Configuration
+    private let configuration: CommandLaneConfiguration
     private var state = State.closed
     private var queues: [Requester: [Command]] = [:]
     /// Requesters with something queued, the next one first.
     private var turn: [Requester] = []
 
     /// A lane without a link.
-    public init(configuration: Configuration = Configuration()) {
+    public init(configuration: CommandLaneConfiguration = CommandLaneConfiguration()) {
         self.configuration = configuration
     }
 
@@ -257,4 +241,20 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
             return .none
         }
     }
+}
+
+/// Times and limits of a ``CommandLaneStateMachine``.
+public struct CommandLaneConfiguration: Sendable {
+    /// How long a reply may take; also between two frames of a series. (Five seconds: the firmware's documentation.)
+    public var replyTimeout: Duration = .seconds(5)
+    /// Silence needed before the fence is sent (nRF52 radios merge writes that come within one loop).
+    public var fenceSilence: Duration = .milliseconds(100)
+    /// How long the fence's answer may take.
+    public var fenceTimeout: Duration = .seconds(3)
+    /// How many fences are tried before the link is given up.
+    public var fenceAttempts = 2
+    /// Commands that may wait per requester.
+    public var queueLimit = 64
+
+    public init() {}
 }

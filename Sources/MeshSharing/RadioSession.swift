@@ -2,7 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 public import FoundationEssentials
-internal import MeshCompanion
+public import MeshCompanion
 public import MeshLoop
 public import MeshRuntime
 public import MeshTransportAPI
@@ -84,14 +84,16 @@ public actor RadioSession {
     /// A session without a link and without shares. `nextClientID` numbers clients over all sessions of the daemon; it
     /// is called on the loop.
     public init(
-        device: String, loop: MeshLoop, bus: EventBus, log: LogSink, nextClientID: sending @escaping () -> UInt64
+        device: String, loop: MeshLoop, bus: EventBus, log: LogSink,
+        lane configuration: CommandLaneConfiguration = CommandLaneConfiguration(),
+        nextClientID: sending @escaping () -> UInt64
     ) {
         self.device = device
         self.loop = loop
         self.bus = bus
         self.log = log.adding([("device", device)])
         self.nextClientID = nextClientID
-        lane = CommandLaneStateMachine()
+        lane = CommandLaneStateMachine(configuration: configuration)
         laneTimer = OptionalTimer()
     }
 
@@ -240,10 +242,12 @@ public actor RadioSession {
 
     private func armLaneTimer() {
         let deadline = lane.nextDeadline
-        guard laneTimer.deadline != deadline else { return }
+        guard laneTimer.deadline != deadline || !lane.isOpen else { return }
         laneTimer.deadline = deadline
         guard let deadline else {
             laneTimer.timer?.cancel()
+            // Without a link there is nothing to time: the session holds no handle then.
+            if !lane.isOpen { laneTimer.timer = nil }
             return
         }
         let timer = laneTimer.timer ?? LoopTimer(loop)

@@ -17,8 +17,8 @@ struct CommandLaneTests {
     static let ok = Data([0x00])
     static let error = Data([0x01, 2])
 
-    static func open(_ configure: (inout Lane.Configuration) -> Void = { _ in }) -> Lane {
-        var configuration = Lane.Configuration()
+    static func open(_ configure: (inout CommandLaneConfiguration) -> Void = { _ in }) -> Lane {
+        var configuration = CommandLaneConfiguration()
         configure(&configuration)
         var lane = Lane(configuration: configuration)
         lane.linkReady()
