@@ -63,12 +63,11 @@ extension DeviceLinkStateMachine.State {
         }
     }
 
-    /// Nothing is under way after a failure.
+    /// Nothing is under way after a failure. The link is wanted: losing the intent makes the end of an attempt no failure.
     static func afterFailure(
         _ error: MeshError, _ episode: inout LinkEpisode, _ now: Duration,
         _ generator: inout some RandomNumberGenerator
     ) -> Self {
-        guard case .connect = episode.intent else { return pursuing(&episode, now) }
         if error.code == .contended { return contended(error, &episode, now) }
         switch error.disposition {
         case .permanent, .fatal:
@@ -96,8 +95,8 @@ extension DeviceLinkStateMachine.State {
     ) -> Self {
         let uptime = now - link.readySince
         let earlyClose = episode.readyLinkEnded(error, uptime: uptime, now: now)
-        guard case .connect = episode.intent, error.disposition == .transient, error.code != .contended,
-            error.code != .adapterUnavailable, !episode.adapterIsAway
+        guard error.disposition == .transient, error.code != .contended, error.code != .adapterUnavailable,
+            !episode.adapterIsAway
         else { return afterFailure(error, &episode, now, &generator) }
         switch earlyClose {
         case .contended: return contended(episode.contentionError(error), &episode, now)

@@ -14,6 +14,8 @@ public enum ReconnectionAction: Sendable, Equatable {
     case forget(device: String)
     /// Tell those who listen.
     case report(device: String, LinkReport)
+    /// Tell them that an adapter went or came back.
+    case reportAdapter(String, isAvailable: Bool)
 }
 
 /// What happened to a device's link, for events and logs.

@@ -167,7 +167,9 @@ public struct ReconnectionStateMachine: ~Copyable {
     public mutating func adapterChanged(
         _ adapter: String, isAvailable: Bool, now: Duration
     ) -> [ReconnectionAction] {
-        if isAvailable { adaptersAway.remove(adapter) } else { adaptersAway.insert(adapter) }
+        let isChange =
+            isAvailable ? adaptersAway.remove(adapter) != nil : adaptersAway.insert(adapter).inserted
+        if isChange { actions.append(.reportAdapter(adapter, isAvailable: isAvailable)) }
         for name in devices.keys.sorted() {
             guard let device = devices[name], device.link.episode.settings.adapter?.name == adapter else { continue }
             take(device.link.adapterChanged(isAvailable: isAvailable, now: now), device)

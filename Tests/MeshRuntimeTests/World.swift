@@ -236,7 +236,7 @@ struct World: ~Copyable {
             case .forget(let device):
                 if devices[device]?.live != nil { problems.append("\(device) was forgotten with an attempt in flight") }
                 devices[device] = nil
-            case .report: break
+            case .report, .reportAdapter: break
             }
         }
     }
