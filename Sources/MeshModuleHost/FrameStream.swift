@@ -62,10 +62,17 @@ final class FrameStream: @unchecked Sendable {
         schedulePump(progress: true)
     }
 
-    /// Nothing more is delivered: the stream finishes now.
+    /// Nothing more is taken: the stream finishes now. What the consumer's buffer holds goes with ``removeBuffered()``.
     func discard() {
         guard !isFinished else { return }
         end()
+    }
+
+    /// Empties the buffer of a stream that has been discarded. Does not suspend: nothing can be waited for any more.
+    func removeBuffered(isolation: isolated (any Actor)? = #isolation) async {
+        assert(isFinished)
+        var frames = stream.makeAsyncIterator()
+        while await frames.next(isolation: isolation) != nil {}
     }
 
     /// Hands one frame to the consumer's buffer. False when there is no room, or nobody to read.

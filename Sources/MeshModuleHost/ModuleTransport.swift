@@ -99,6 +99,7 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
         case .up(let link): close(link, attempt: nil)
         case .idle, .closing: break
         }
+        if case .closing(let link, _, _) = state { await link.frames.removeBuffered() }
         await closed()
         // An instance of this device's own would outlive a device that is taken out of the config.
         await instances.retire(settings.device)
@@ -288,14 +289,8 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
                 throw fault(MeshError(.queueFull, "too many frames wait to be sent"), "send")
             }
             status = await withTaskCancellationHandler {
-                await withCheckedContinuation { waiter in
-                    if answer.accepted == MH_OK {
-                        link.sends.frameAccepted(cookie, waiter)
-                    } else {
-                        link.sends.frameWaits(
-                            .init(cookie: cookie, frame: frame, withoutResponse: withoutResponse, waiter: waiter))
-                    }
-                }
+                // A closure stays on the actor only if it captures it.
+                await self.outcome(link, cookie, frame, withoutResponse, isAccepted: answer.accepted == MH_OK)
             } onCancel: {
                 loop.perform { self.assumeIsolated { $0.cancelSend(cookie) } }
             }
@@ -306,6 +301,20 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
             throw fault(MeshError(status: status, module: module.descriptor.name), "send")
         }
         link.framesSent += 1
+    }
+
+    /// Waits for the end of a frame that the module has accepted, or has no room for yet.
+    private func outcome(
+        _ link: Link, _ cookie: UInt64, _ frame: Data, _ withoutResponse: Bool, isAccepted: Bool
+    ) async -> mh_status {
+        await withCheckedContinuation { waiter in
+            if isAccepted {
+                link.sends.frameAccepted(cookie, waiter)
+            } else {
+                link.sends.frameWaits(
+                    .init(cookie: cookie, frame: frame, withoutResponse: withoutResponse, waiter: waiter))
+            }
+        }
     }
 
     private func cancelSend(_ cookie: UInt64) {
