@@ -11,6 +11,7 @@ public final class LoopListener {
     private let stream: UnsafeMutablePointer<uv_stream_t>
     private let isTCP: Bool
     private let unixPath: String?
+    private var isBound = false
     private let onConnection: (sending LoopStream) -> Void
     /// Where it listens; for a TCP port of 0, the port the kernel chose.
     public private(set) var address: SocketAddress
@@ -33,31 +34,24 @@ public final class LoopListener {
             let pipe = UnsafeMutablePointer<uv_pipe_t>.allocate(capacity: 1)
             uv_pipe_init(loop.uv, pipe, 0)
             stream = UnsafeMutableRawPointer(pipe).assumingMemoryBound(to: uv_stream_t.self)
-            do throws(LoopError) {
-                try Self.removeStaleSocket(path)
-                // The file must never be more open than asked for, not even for a moment.
-                let mask = umask(mode_t(0o777 & ~mode))
-                let status = uv_pipe_bind(pipe, path)
-                umask(mask)
-                try LoopError.check(status, "bind \(path)")
-            } catch {
-                uv_close(handle(pipe)) { $0?.deallocate() }
-                throw error
-            }
+            stream.pointee.data = nil
+            // From here on a throw runs `deinit`, which closes the handle: every stored property has its value.
+            try Self.removeStaleSocket(path)
+            // The file must never be more open than asked for, not even for a moment.
+            let mask = umask(mode_t(0o777 & ~mode))
+            let status = uv_pipe_bind(pipe, path)
+            umask(mask)
+            try LoopError.check(status, "bind \(path)")
+            isBound = true
         } else {
             let tcp = UnsafeMutablePointer<uv_tcp_t>.allocate(capacity: 1)
             uv_tcp_init(loop.uv, tcp)
             stream = UnsafeMutableRawPointer(tcp).assumingMemoryBound(to: uv_stream_t.self)
             let flags = address.isIPv6 ? UV_TCP_IPV6ONLY.rawValue : 0
-            let status = address.withSockaddr { uv_tcp_bind(tcp, $0, flags) }
-            if status < 0 {
-                uv_close(handle(tcp)) { $0?.deallocate() }
-                throw LoopError(status: status, operation: "bind \(address)")
-            }
+            try LoopError.check(address.withSockaddr { uv_tcp_bind(tcp, $0, flags) }, "bind \(address)")
         }
         stream.pointee.data = Unmanaged.passUnretained(self).toOpaque()
         let status = uv_listen(stream, 128) { LoopListener.connected($0, $1) }
-        // `deinit` closes the handle: every stored property has its value by now.
         try LoopError.check(status, "listen on \(address)")
         if isTCP { self.address = boundAddress ?? address }
     }
@@ -65,7 +59,8 @@ public final class LoopListener {
     deinit {
         stream.pointee.data = nil
         uv_close(handle(stream)) { $0?.deallocate() }
-        if let unixPath { unlink(unixPath) }
+        // Without a bind of ours, a file there belongs to somebody else.
+        if let unixPath, isBound { unlink(unixPath) }
     }
 
     private var boundAddress: SocketAddress? {

@@ -6,11 +6,15 @@ internal import CLibUV
 extension LoopStream {
     /// Connects a new stream. Cancelling the task, or ``close()``, ends the attempt; the stream is then closed and the
     /// error is ``LoopError/Kind/cancelled``.
-    public func connect(to address: SocketAddress) async throws(LoopError) {
+    public func connect(
+        to address: SocketAddress, isolation: isolated (any Actor)? = #isolation
+    ) async throws(LoopError) {
         let closer = Closer(self)
         let loop = loop
         let status: Int32 = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            // A closure runs on the caller's actor only if it captures it; otherwise it would leave the loop.
+            _ = isolation
+            return await withCheckedContinuation { continuation in
                 let request = ConnectRequest { continuation.resume(returning: $0) }
                 request.start(self, address)
             }

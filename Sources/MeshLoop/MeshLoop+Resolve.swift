@@ -8,11 +8,15 @@ extension MeshLoop {
     /// The addresses of a host, in the order the resolver prefers (RFC 6724). A numeric host needs no resolver.
     ///
     /// Runs on libuv's thread pool; cancelling the task ends the wait at once.
-    public func resolve(host: String, port: UInt16) async throws(LoopError) -> [SocketAddress] {
+    public func resolve(
+        host: String, port: UInt16, isolation: isolated (any Actor)? = #isolation
+    ) async throws(LoopError) -> [SocketAddress] {
         if let address = SocketAddress(ip: host, port: port) { return [address] }
         let request = ResolveRequest()
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            // A closure runs on the caller's actor only if it captures it; otherwise it would leave the loop.
+            _ = isolation
+            return await withCheckedContinuation { continuation in
                 perform { request.start(on: self, host: host, port: port) { continuation.resume(returning: $0) } }
             }
         } onCancel: {

@@ -5,10 +5,14 @@ extension MeshLoop {
     /// Waits for `delay` without leaving the loop. Throws `CancellationError` at once when the task is cancelled.
     ///
     /// `Task.sleep` would wake a thread of the global executor; this is one libuv timer.
-    public func sleep(for delay: Duration) async throws(CancellationError) {
+    public func sleep(
+        for delay: Duration, isolation: isolated (any Actor)? = #isolation
+    ) async throws(CancellationError) {
         let sleeper = Sleeper(loop: self)
         let isFinished = await withTaskCancellationHandler {
-            await sleeper.wait(delay)
+            // A closure runs on the caller's actor only if it captures it; otherwise it would leave the loop.
+            _ = isolation
+            return await sleeper.wait(delay)
         } onCancel: {
             perform { sleeper.assumeIsolated { $0.cancel() } }
         }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import MeshLoop
+import Testing
+
+/// Runs `body` on a new loop's thread and fails when it leaves a handle open.
+func onLoop<Result: Sendable>(
+    _ body: @Sendable (isolated LoopActor) async throws -> Result
+) async throws -> Result {
+    let thread = LoopThread()
+    do {
+        let result = try await LoopActor(thread.loop).run(body)
+        try await thread.shutDown()
+        return result
+    } catch {
+        try? await thread.shutDown()
+        throw error
+    }
+}
+
+/// One value that arrives once.
+actor Arrival<Value: Sendable> {
+    nonisolated let loop: MeshLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    private var value: Value?
+    private var waiter: CheckedContinuation<Value, Never>?
+
+    init(_ loop: MeshLoop) {
+        self.loop = loop
+    }
+
+    nonisolated func arrive(_ value: Value) {
+        loop.perform { self.assumeIsolated { $0.set(value) } }
+    }
+
+    private func set(_ value: Value) {
+        if let waiter {
+            waiter.resume(returning: value)
+            self.waiter = nil
+        } else {
+            self.value = value
+        }
+    }
+
+    func get() async -> Value {
+        if let value { return value }
+        return await withCheckedContinuation { waiter = $0 }
+    }
+}

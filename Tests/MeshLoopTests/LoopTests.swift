@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import Glibc
+import MeshLoop
+import Testing
+
+struct LoopTests {
+    @Test func `an actor's job runs on the loop's thread`() async throws {
+        let isThere = try await onLoop { actor in actor.loop.isOnLoop }
+        #expect(isThere)
+        let thread = LoopThread()
+        #expect(!thread.loop.isOnLoop)
+        try await thread.shutDown()
+    }
+
+    @Test func `jobs from many tasks all run`() async throws {
+        let sum = try await onLoop { actor in
+            await withTaskGroup(of: Int.self) { group in
+                for number in 1...10_000 {
+                    group.addTask { @concurrent in await actor.run { _ in number } }
+                }
+                var sum = 0
+                while let number = await group.next() { sum += number }
+                return sum
+            }
+        }
+        #expect(sum == 50_005_000)
+    }
+
+    @Test func `work at the end of a turn runs after the queued jobs`() async throws {
+        let order = try await onLoop { actor in
+            let arrival = Arrival<[String]>(actor.loop)
+            final class Notes { var list: [String] = [] }
+            let notes = Notes()
+            actor.loop.atEndOfTurn {
+                notes.list.append("end")
+                arrival.arrive(notes.list)
+            }
+            actor.loop.performLater { notes.list.append("first") }
+            actor.loop.performLater { notes.list.append("second") }
+            return await arrival.get()
+        }
+        #expect(order == ["first", "second", "end"])
+    }
+
+    @Test func `two loop objects on one uv loop wake each other`() async throws {
+        // A module's own MeshLoop wraps the host's loop; what one appends must run though the other has had its turn.
+        let rounds = try await onLoop { actor in
+            let module = LoopActor(MeshLoop(wrapping: actor.loop.unsafeUVLoop))
+            var rounds = 0
+            for _ in 0..<1_000 { rounds += await module.run { _ in 1 } }
+            try module.loop.shutDown()
+            return rounds
+        }
+        #expect(rounds == 1_000)
+    }
+
+    @Test func `a timer fires once and not after it was cancelled`() async throws {
+        let fired = try await onLoop { actor in
+            final class Count { var value = 0 }
+            let count = Count()
+            let cancelled = LoopTimer(actor.loop)
+            cancelled.schedule(after: .milliseconds(1)) { count.value += 100 }
+            cancelled.cancel()
+            let timer = LoopTimer(actor.loop)
+            timer.schedule(after: .milliseconds(2)) { count.value += 1 }
+            #expect(timer.isScheduled)
+            try await actor.loop.sleep(for: .milliseconds(10))
+            #expect(!timer.isScheduled)
+            return count.value
+        }
+        #expect(fired == 1)
+    }
+
+    @Test func `a dropped timer does not fire`() async throws {
+        try await onLoop { actor in
+            var timer: LoopTimer? = LoopTimer(actor.loop)
+            timer?.schedule(after: .milliseconds(1)) { Issue.record("fired") }
+            timer = nil
+            try await actor.loop.sleep(for: .milliseconds(5))
+        }
+    }
+
+    @Test func `a cancelled sleep ends at once`() async throws {
+        let threw = try await onLoop { actor in
+            let loop = actor.loop
+            let task = Task {
+                do throws(CancellationError) {
+                    try await loop.sleep(for: .seconds(3_600))
+                    return false
+                } catch { return true }
+            }
+            task.cancel()
+            return await task.value
+        }
+        #expect(threw)
+    }
+
+    @Test func `blocking work runs elsewhere and its result comes back`() async throws {
+        let wasElsewhere = try await onLoop { actor in
+            let loop = actor.loop
+            let result: Bool = await loop.blocking { !loop.isOnLoop }
+            return result
+        }
+        #expect(wasElsewhere)
+        await #expect(throws: LoopError.self) {
+            try await onLoop { actor in
+                try await actor.loop.blocking { () throws(LoopError) -> Void in
+                    throw LoopError(kind: .system, operation: "test", detail: "")
+                }
+            }
+        }
+    }
+
+    @Test func `a handle left open is named at shutdown`() async throws {
+        final class Keeper: @unchecked Sendable { var timer: LoopTimer? }  // touched on the loop's thread only
+        let keeper = Keeper()
+        let thread = LoopThread()
+        await LoopActor(thread.loop).run { actor in
+            let timer = LoopTimer(actor.loop)
+            timer.schedule(after: .seconds(3_600)) {}
+            keeper.timer = timer
+        }
+        let error = await #expect(throws: LoopError.self) { try await thread.shutDown() }
+        #expect(error?.kind == .leak)
+        #expect(error?.detail == "timer")
+        // Its memory belongs to the closed loop; dropping it would close it twice.
+        _ = Unmanaged.passRetained(keeper.timer!)
+    }
+
+    @Test func `a signal calls its closure`() async throws {
+        let arrived = try await onLoop { actor in
+            let arrival = Arrival<Bool>(actor.loop)
+            let signal = try LoopSignal(actor.loop, SIGUSR2) { arrival.arrive(true) }
+            kill(getpid(), SIGUSR2)
+            defer { withExtendedLifetime(signal) {} }
+            return await arrival.get()
+        }
+        #expect(arrived)
+    }
+
+    @Test func `a child process ends with its status, or by a signal`() async throws {
+        let (exit, killed) = try await onLoop { actor in
+            let arrival = Arrival<LoopProcess.Exit>(actor.loop)
+            let child = try LoopProcess(
+                actor.loop, arguments: ["sh", "-c", "exit $CODE"], environment: ["PATH": "/bin:/usr/bin", "CODE": "7"],
+                descriptors: [nil, nil, nil]
+            ) { arrival.arrive($0) }
+            let exit = await arrival.get()
+            #expect(!child.isRunning)
+            child.signal(SIGKILL)
+            let second = Arrival<LoopProcess.Exit>(actor.loop)
+            let sleeper = try LoopProcess(
+                actor.loop, arguments: ["sleep", "1000"], environment: ["PATH": "/bin:/usr/bin"],
+                descriptors: [nil, nil, nil]
+            ) { second.arrive($0) }
+            sleeper.signal(SIGTERM)
+            return (exit, await second.get())
+        }
+        #expect(exit.status == 7 && exit.signal == 0)
+        #expect(killed.status == 0 && killed.signal == SIGTERM)
+    }
+
+    @Test func `a program that is not there is a clear error`() async throws {
+        let error = await #expect(throws: LoopError.self) {
+            try await onLoop { actor in
+                _ = try LoopProcess(actor.loop, arguments: ["/no/such/program"], environment: [:], descriptors: []) {
+                    _ in
+                }
+            }
+        }
+        #expect(error?.kind == .notFound)
+        #expect(error?.operation == "start /no/such/program")
+    }
+
+    @Test func `a poll tells when a descriptor can be read`() async throws {
+        let events = try await onLoop { actor in
+            var pair: [Int32] = [0, 0]
+            pipe(&pair)
+            defer { for descriptor in pair { close(descriptor) } }
+            let arrival = Arrival<LoopPoll.Events>(actor.loop)
+            let poll = try LoopPoll(actor.loop, descriptor: pair[0]) { events, _ in arrival.arrive(events) }
+            poll.wait(for: .readable)
+            write(pair[1], "x", 1)
+            let events = await arrival.get()
+            poll.wait(for: [])
+            return events
+        }
+        #expect(events == .readable)
+    }
+}
