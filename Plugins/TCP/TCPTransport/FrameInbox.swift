@@ -21,6 +21,7 @@ final class FrameInbox: @unchecked Sendable {
     private var isFinished = false
     private var waiter: (id: UInt64, continuation: CheckedContinuation<Data?, Never>)?
     private var lastWaiter: UInt64 = 0
+    private var cancelled: UInt64 = 0
 
     /// Whether no more should be put in.
     var isFull: Bool { count >= Self.frameLimit || byteCount >= Self.byteLimit }
@@ -74,7 +75,9 @@ final class FrameInbox: @unchecked Sendable {
     func wait(_ id: UInt64, _ continuation: CheckedContinuation<Data?, Never>) {
         waiter?.continuation.resume(returning: nil)
         waiter = nil
-        if isFinished {
+        if let frame = take() {
+            continuation.resume(returning: frame)
+        } else if isFinished || cancelled >= id {
             continuation.resume(returning: nil)
         } else {
             waiter = (id, continuation)
@@ -83,6 +86,7 @@ final class FrameInbox: @unchecked Sendable {
 
     /// The consumer gave up.
     func cancelWaiter(_ id: UInt64) {
+        cancelled = max(cancelled, id)
         guard let waiter, waiter.id == id else { return }
         self.waiter = nil
         waiter.continuation.resume(returning: nil)

@@ -23,7 +23,7 @@ struct TCPLinkStateMachine: ~Copyable {
         var contentionWindow: Duration = .seconds(10)
     }
 
-    enum ConnectAction {
+    enum ConnectAction: Equatable {
         case startAttempt(generation: UInt64)
         case refuse
     }
@@ -42,7 +42,7 @@ struct TCPLinkStateMachine: ~Copyable {
     }
 
     /// Why a link ends without being asked to.
-    enum Loss {
+    enum Loss: Equatable {
         /// The peer closed or reset it.
         case closedByPeer(soonAfterConnect: Bool)
         /// The operating system gave it up.
@@ -51,7 +51,7 @@ struct TCPLinkStateMachine: ~Copyable {
         case writeStalled
     }
 
-    enum LossAction {
+    enum LossAction: Equatable {
         case nothing
         case closeLink(Loss)
     }

@@ -18,12 +18,14 @@ public struct TCPSettings: Sendable, Hashable {
     /// The largest payload of a frame, in bytes, both ways.
     public var maximumFrame: Int
     public var partialFrameTimeout: Duration
+    /// Whether frames that fit no layout of companion radios are searched for others.
+    public var checksLayout: Bool
 
     /// The defaults are those of ``options``.
     public init(
         endpoint: TCPEndpoint, connectTimeout: Duration = .seconds(10), writeTimeout: Duration = .seconds(5),
         keepaliveIdle: Duration = .seconds(30), userTimeout: Duration = .seconds(20), maximumFrame: Int = 176,
-        partialFrameTimeout: Duration = .seconds(2)
+        partialFrameTimeout: Duration = .seconds(2), checksLayout: Bool = true
     ) {
         self.endpoint = endpoint
         self.connectTimeout = connectTimeout
@@ -32,6 +34,7 @@ public struct TCPSettings: Sendable, Hashable {
         self.userTimeout = userTimeout
         self.maximumFrame = maximumFrame
         self.partialFrameTimeout = partialFrameTimeout
+        self.checksLayout = checksLayout
     }
 
     /// The option table of the module. 176 is `MAX_FRAME_SIZE` of firmware src/helpers/BaseSerialInterface.h; connect
@@ -56,6 +59,9 @@ public struct TCPSettings: Sendable, Hashable {
         OptionSpec(
             "partial_frame_timeout", .duration, default: "2s",
             help: "How long the rest of a frame may take before the bytes are searched for another."),
+        OptionSpec(
+            "layout_check", .bool, default: "true",
+            help: "Whether frames that fit no known layout are searched for others; off for other protocols."),
     ]
 
     /// Reads validated options; with issues there are no settings.
@@ -89,7 +95,7 @@ public struct TCPSettings: Sendable, Hashable {
             endpoint: endpoint, connectTimeout: options.duration("connect_timeout"),
             writeTimeout: options.duration("write_timeout"), keepaliveIdle: options.duration("keepalive_idle"),
             userTimeout: options.duration("user_timeout"), maximumFrame: maximumFrame,
-            partialFrameTimeout: options.duration("partial_frame_timeout"))
+            partialFrameTimeout: options.duration("partial_frame_timeout"), checksLayout: options.bool("layout_check"))
         return (settings, [])
     }
 }

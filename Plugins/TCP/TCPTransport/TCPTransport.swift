@@ -65,9 +65,12 @@ public actor TCPTransport: TransportDiagnosing {
         self.settings = settings
         self.environment = environment
         encoder = CompanionFrameEncoder(marker: .fromClient, ceiling: settings.maximumFrame)
-        decoder = CompanionFrameDecoder(
-            .init(
-                marker: .fromRadio, ceiling: settings.maximumFrame, partialFrameTimeout: settings.partialFrameTimeout))
+        var configuration = CompanionFrameDecoder.Configuration(
+            marker: .fromRadio, ceiling: settings.maximumFrame, partialFrameTimeout: settings.partialFrameTimeout)
+        if settings.checksLayout {
+            configuration.isPlausible = { CompanionLayout.isPlausible($0) }
+        }
+        decoder = CompanionFrameDecoder(configuration)
         machine = TCPLinkStateMachine(.init(writeTimeout: settings.writeTimeout))
     }
 
@@ -192,10 +195,15 @@ public actor TCPTransport: TransportDiagnosing {
         }
         let id = inbox.newWaiter()
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { inbox.wait(id, $0) }
+            await self.wait(id, for: inbox)
         } onCancel: {
             loop.perform { inbox.cancelWaiter(id) }
         }
+    }
+
+    /// A method, since a closure in the place of its call would leave the loop if it happened not to name `self`.
+    private func wait(_ id: UInt64, for inbox: FrameInbox) async -> Data? {
+        await withCheckedContinuation { inbox.wait(id, $0) }
     }
 
     private func received(_ bytes: UnsafeRawBufferPointer) {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+public import MeshTransportAPI
+
+/// What a simulated radio is like. The same settings and commands give the same frames.
+public struct SimulatedRadioSettings: Sendable, Hashable {
+    public var name: String
+    /// All keys, names, texts and signal values come from this.
+    public var seed: UInt64
+    /// How many contacts it knows at the start, 0...``maximumContacts``.
+    public var contacts: Int
+    /// How many channels are set up, 0...8; the first is the public one.
+    public var channels: Int
+    /// Between adverts of other nodes; zero: none.
+    public var advertInterval: Duration
+    /// Between messages nobody asked for; zero: none.
+    public var messageInterval: Duration
+    /// Between other nodes' packets that it hears; zero: none.
+    public var rxLogInterval: Duration
+    /// From a command to its answer.
+    public var answerDelay: Duration
+    /// Whether people answer what they are sent.
+    public var reply: Bool
+    public var batteryMillivolts: UInt16
+
+    /// What firmware for most boards is built with (MAX_CONTACTS, firmware variants/*/platformio.ini).
+    public static let maximumContacts = 350
+
+    public init(
+        name: String = "Simulated", seed: UInt64 = 1, contacts: Int = 12, channels: Int = 2,
+        advertInterval: Duration = .seconds(30), messageInterval: Duration = .seconds(45),
+        rxLogInterval: Duration = .seconds(5), answerDelay: Duration = .milliseconds(5), reply: Bool = true,
+        batteryMillivolts: UInt16 = 4_050
+    ) {
+        self.name = name
+        self.seed = seed
+        self.contacts = min(max(contacts, 0), Self.maximumContacts)
+        self.channels = min(max(channels, 0), 8)
+        self.advertInterval = advertInterval
+        self.messageInterval = messageInterval
+        self.rxLogInterval = rxLogInterval
+        self.answerDelay = answerDelay
+        self.reply = reply
+        self.batteryMillivolts = batteryMillivolts
+    }
+
+    /// The option table of the module.
+    public static let options: [OptionSpec] = [
+        OptionSpec("name", .string, default: "Simulated", help: "The radio's node name, up to 31 bytes."),
+        OptionSpec(
+            "seed", .int, default: "1", help: "Keys, names and texts are made from it; the same seed, the same."),
+        OptionSpec("contacts", .int, default: "12", help: "How many contacts the radio knows, 0 to 350."),
+        OptionSpec("channels", .int, default: "2", help: "How many channels are set up, 0 to 8; the first is public."),
+        OptionSpec("advert_interval", .duration, default: "30s", help: "Between adverts of other nodes; 0s: none."),
+        OptionSpec(
+            "message_interval", .duration, default: "45s", help: "Between messages nobody asked for; 0s: none."),
+        OptionSpec(
+            "rx_log_interval", .duration, default: "5s", help: "Between packets heard of other nodes; 0s: none."),
+        OptionSpec("answer_delay", .duration, default: "5ms", help: "From a command to its answer."),
+        OptionSpec("reply", .bool, default: "true", help: "Whether contacts answer the messages they are sent."),
+        OptionSpec("battery_mv", .int, default: "4050", help: "The battery's voltage in millivolts, 0 to 65535."),
+    ]
+
+    /// What the table cannot say about validated options.
+    public static func issues(_ options: OptionValues) -> [OptionIssue] {
+        var issues: [OptionIssue] = []
+        for (name, range) in [
+            ("contacts", 0...maximumContacts), ("channels", 0...8), ("battery_mv", 0...65_535), ("seed", 0...Int.max),
+        ] where !range.contains(options.int(name)) {
+            issues.append(
+                OptionIssue(
+                    option: name,
+                    message: "\(name) is \(options.int(name)), outside \(range.lowerBound) to \(range.upperBound)"))
+        }
+        if options.string("name").utf8.count > 31 {
+            issues.append(OptionIssue(option: "name", message: "name is longer than 31 bytes"))
+        }
+        return issues
+    }
+
+    /// Reads options in which ``issues(_:)`` found nothing.
+    public init(_ options: OptionValues) {
+        self.init(
+            name: options.string("name"), seed: UInt64(clamping: options.int("seed")),
+            contacts: options.int("contacts"),
+            channels: options.int("channels"), advertInterval: options.duration("advert_interval"),
+            messageInterval: options.duration("message_interval"), rxLogInterval: options.duration("rx_log_interval"),
+            answerDelay: options.duration("answer_delay"), reply: options.bool("reply"),
+            batteryMillivolts: UInt16(clamping: options.int("battery_mv")))
+    }
+}

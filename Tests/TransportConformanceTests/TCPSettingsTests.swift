@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import MeshLoop
+import MeshTCPTransport
+import MeshTransportAPI
+import Testing
+
+struct TCPSettingsTests {
+    @Test(arguments: [
+        ("radio.local", "radio.local", 5_000), ("radio:7", "radio", 7), ("192.0.2.1:5001", "192.0.2.1", 5_001),
+        ("192.0.2.1", "192.0.2.1", 5_000), ("[2001:db8::1]:6000", "2001:db8::1", 6_000),
+        ("[2001:db8::1]", "2001:db8::1", 5_000), ("2001:db8::1", "2001:db8::1", 5_000),
+        ("fe80::1%eth0", "fe80::1%eth0", 5_000),
+    ])
+    func `an endpoint is read`(text: String, host: String, port: UInt16) throws {
+        #expect(try TCPEndpoint(parsing: text) == TCPEndpoint(host: host, port: port))
+    }
+
+    @Test(arguments: [
+        ("", TCPEndpoint.ParseFailure.empty), (":5000", .empty), ("[]:5000", .empty), ("radio:", .badPort("")),
+        ("radio:0", .badPort("0")), ("radio:65536", .badPort("65536")), ("radio:+5", .badPort("+5")),
+        ("radio:http", .badPort("http")), ("[::1", .missingBracket), ("[::1]5000", .badPort("5000")),
+        ("my radio", .whitespace),
+    ])
+    func `a malformed endpoint is refused`(text: String, failure: TCPEndpoint.ParseFailure) {
+        #expect(throws: failure) { try TCPEndpoint(parsing: text) }
+    }
+
+    @Test func `an endpoint is written as it is read`() {
+        #expect("\(TCPEndpoint(host: "2001:db8::1"))" == "[2001:db8::1]:5000")
+        #expect("\(TCPEndpoint(host: "radio", port: 1))" == "radio:1")
+    }
+
+    @Test func `options beyond their limits are issues with the option's name`() async throws {
+        let thread = LoopThread()
+        let factory = TCPTransportFactory(loop: thread.loop)
+        let issues = factory.check([
+            "host": "radio:x", "connect_timeout": "0s", "keepalive_idle": "100ms", "max_frame": 513,
+        ]).issues
+        #expect(issues.map(\.option) == ["host", "connect_timeout", "keepalive_idle", "max_frame"])
+        #expect(issues.allSatisfy { $0.hint != nil })
+        #expect(factory.check(["host": "radio", "max_frame": 512]).issues == [])
+        #expect(factory.check([:]).issues.map(\.message) == ["option \"host\" is missing"])
+        try await thread.shutDown()
+    }
+}
