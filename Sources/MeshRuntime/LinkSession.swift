@@ -40,6 +40,8 @@ public struct EstablishedLink: Sendable {
     /// What the transport told of it, if it did.
     public let info: LinkInfo?
     let events: EventBus
+    /// Ends the link for this reason; the coordinator makes a new one if one is wanted. From any thread.
+    public let end: @Sendable (MeshError) -> Void
 
     /// Sends one frame as ``MeshTransport/send(_:)`` does, and tells the bus (`frame.tx`). From the loop's thread.
     public func send(_ frame: Data) async throws {

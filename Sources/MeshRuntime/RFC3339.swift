@@ -2,9 +2,9 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 /// Text forms of the wall clock, without a calendar library: the proleptic Gregorian calendar in UTC.
-enum RFC3339 {
+public enum RFC3339 {
     /// `2026-03-01T12:00:00.250Z`, milliseconds rounded down. Times before 1970 give 1970.
-    static func text(sinceEpoch time: Duration) -> String {
+    public static func text(sinceEpoch time: Duration) -> String {
         let time = max(.zero, time)
         let (seconds, attoseconds) = time.components
         let milliseconds = Int(attoseconds / 1_000_000_000_000_000)
