@@ -50,6 +50,7 @@ extension HostConfigReader {
         share.queueBytes = value(Keys.queueBytes, in: section)
         share.stuckTimeout = value(Keys.stuckTimeout, in: section)
         share.position = node.position
+        share.ordinal = 1 + config.shares.count { $0.unnumberedID == share.unnumberedID }
         config.shares.append(share)
     }
 

@@ -18,6 +18,8 @@ public struct ShareConfig: Sendable, Hashable {
     public var stuckTimeout = ConfigSchema.Share.stuckTimeout.fallback
     /// The `[[share]]` header.
     public var position: SourcePosition = .none
+    /// Its number among shares that would otherwise have the same ``id``, from 1.
+    var ordinal = 1
 
     public init(name: String? = nil, kind: ShareKind, device: String, listen: [ListenAddress]) {
         self.name = name
@@ -26,9 +28,12 @@ public struct ShareConfig: Sendable, Hashable {
         self.listen = listen
     }
 
-    /// What tells shares apart: the name, or where they listen.
-    public var id: String {
-        name ?? listen.map(\.description).joined(separator: ", ")
+    /// What tells it from every other share: its name, else its device and where it listens. Two shares of one device on
+    /// the same address can only be on port 0; they are numbered in the order of the file.
+    public var id: String { ordinal == 1 ? unnumberedID : "\(unnumberedID) #\(ordinal)" }
+
+    var unnumberedID: String {
+        name ?? "\(device) \(listen.map(\.description).joined(separator: ", "))"
     }
 }
 

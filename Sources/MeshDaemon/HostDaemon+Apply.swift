@@ -30,8 +30,9 @@ extension HostDaemon {
         return lastClientID
     }
 
-    /// Takes a device on. One that cannot be is told of and left out; the others go on.
+    /// Takes a device on. One that cannot be is told of and left out; the others go on. A disabled one is only listed.
     func addDevice(_ device: DeviceConfig, to coordinator: ReconnectionCoordinator) async {
+        guard device.disabledReason == nil else { return }
         do throws(MeshError) {
             try await coordinator.addDevice(settings(of: device))
         } catch {
@@ -50,7 +51,6 @@ extension HostDaemon {
         policy.contentionDelay = device.link.contentionBackoff
         let factory: Result<any TransportFactory, MeshError>
         do throws(MeshError) {
-            if let reason = device.disabledReason { throw MeshError(.moduleRefused, reason) }
             factory = .success(try catalog.factory(device.module))
         } catch {
             factory = .failure(error)
@@ -171,22 +171,27 @@ extension HostDaemon {
         if let level = diff.logLevel { logWriter.setLevel(level) }
         for id in diff.sharesRemoved + diff.sharesChanged { await closeShare(id) }
         for name in diff.devicesRemoved {
-            await remove(name, coordinator, &problems)
+            if old.devices.first(where: { $0.name == name })?.disabledReason == nil {
+                do throws(MeshError) {
+                    try await coordinator.removeDevice(name)
+                } catch {
+                    problems.append(error)
+                }
+            }
+            sessions[name] = nil
         }
         for name in diff.devicesChanged + diff.devicesAdded {
             guard let device = new.devices.first(where: { $0.name == name }) else { continue }
             let before = old.devices.first { $0.name == name }
-            if before?.deviceProtocol == device.deviceProtocol {
-                do throws(MeshError) {
-                    try await coordinator.updateDevice(settings(of: device), needsNewLink: true)
-                } catch {
-                    problems.append(error)
-                }
-                continue
-            }
-            if before != nil { await remove(name, coordinator, &problems) }
+            let wasTakenOn = before.map { $0.disabledReason == nil } ?? false
             do throws(MeshError) {
-                try await coordinator.addDevice(settings(of: device))
+                if wasTakenOn, device.disabledReason == nil, before?.deviceProtocol == device.deviceProtocol {
+                    try await coordinator.updateDevice(settings(of: device), needsNewLink: true)
+                    continue
+                }
+                if wasTakenOn { try await coordinator.removeDevice(name) }
+                if before?.deviceProtocol != device.deviceProtocol { sessions[name] = nil }
+                if device.disabledReason == nil { try await coordinator.addDevice(settings(of: device)) }
             } catch {
                 problems.append(error)
             }
@@ -201,16 +206,5 @@ extension HostDaemon {
             }
         }
         return problems
-    }
-
-    private func remove(
-        _ name: String, _ coordinator: ReconnectionCoordinator, _ problems: inout [MeshError]
-    ) async {
-        do throws(MeshError) {
-            try await coordinator.removeDevice(name)
-        } catch {
-            problems.append(error)
-        }
-        sessions[name] = nil
     }
 }

@@ -28,6 +28,12 @@ extension HostDaemon: ControlHandler {
             guard let name = params["name"]?.stringValue else {
                 throw MeshError(.invalidArgument, "the method \"device\" needs a \"name\"")
             }
+            if let device = config.devices.first(where: { $0.name == name }), let reason = device.disabledReason {
+                guard params["verb"]?.stringValue ?? "status" == "status" else {
+                    throw MeshError(.moduleRefused, "device \"\(name)\" is disabled: \(reason)")
+                }
+                return ["schema": "meshhost.device/1", "device": await json(disabled: device)]
+            }
             try await perform(params, on: name, coordinator)
             let status = try await coordinator.status(of: name)
             return ["schema": "meshhost.device/1", "device": await json(status)]
@@ -75,7 +81,31 @@ extension HostDaemon: ControlHandler {
     private func devices(_ coordinator: ReconnectionCoordinator) async -> [JSONValue] {
         var list: [JSONValue] = []
         for status in await coordinator.statuses { list.append(await json(status)) }
+        for device in config.devices where device.disabledReason != nil { list.append(await json(disabled: device)) }
         return list
+    }
+
+    /// A device whose module is not there: listed, never connected.
+    private func json(disabled device: DeviceConfig) async -> JSONValue {
+        [
+            "name": .string(device.name), "module": .string(device.module),
+            "state": .string(DeviceState.disconnected.rawValue), "phase": .string(LinkPhase.idle.rawValue),
+            "intent": .string(device.autoconnect ? "connect" : "disconnect"), "attempts": 0,
+            "consecutive_failures": 0, "breaker": "closed", "waiting": .null, "peer": .null, "last_error": .null,
+            "up_ms": .null, "disabled": device.disabledReason.map { .string($0) } ?? .null, "session": .null,
+            "shares": await shares(of: device.name),
+        ]
+    }
+
+    private func shares(of device: String) async -> JSONValue {
+        var shares: [JSONValue] = []
+        for share in await sessions[device]?.shareSnapshots ?? [] {
+            shares.append([
+                "name": .string(share.name), "type": .string(share.type), "listen": .string(share.listen),
+                "clients": .int(Int64(share.clients)),
+            ])
+        }
+        return .array(shares)
     }
 
     private func json(_ status: DeviceStatus) async -> JSONValue {
@@ -88,13 +118,6 @@ extension HostDaemon: ControlHandler {
                 "for_ms": link.remaining.map { .int(Int64($0 / .milliseconds(1))) } ?? .null,
             ]
         }
-        var shares: [JSONValue] = []
-        for share in await sessions[link.device]?.shareSnapshots ?? [] {
-            shares.append([
-                "name": .string(share.name), "type": .string(share.type), "listen": .string(share.listen),
-                "clients": .int(Int64(share.clients)),
-            ])
-        }
         return [
             "name": .string(link.device), "module": .string(device?.module ?? ""),
             "state": .string(link.state.rawValue), "phase": .string(status.transportPhase.rawValue),
@@ -104,9 +127,8 @@ extension HostDaemon: ControlHandler {
             "peer": status.info.map { .string($0.peer) } ?? .null,
             "last_error": link.lastError?.json ?? .null,
             "up_ms": link.readySince.map { .int(Int64((loop.now - $0) / .milliseconds(1))) } ?? .null,
-            "disabled": device?.disabledReason.map { .string($0) } ?? .null,
-            "session": await sessions[link.device]?.counters.json ?? .null,
-            "shares": .array(shares),
+            "disabled": .null, "session": await sessions[link.device]?.counters.json ?? .null,
+            "shares": await shares(of: link.device),
         ]
     }
 

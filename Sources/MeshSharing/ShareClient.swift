@@ -53,8 +53,10 @@ final class ShareClient {
         self.onFrame = onFrame
         self.onLeave = onLeave
         stream.setNoDelay()
-        // A half-open client is found within 90 s: 45 s of silence, then three probes 15 s apart.
-        stream.setKeepAlive(idle: .seconds(45), interval: .seconds(15), count: 3, unacknowledged: .seconds(90))
+        // A half-open client is found within 90 s: 45 s of silence, then three probes 15 s apart. A client that is there
+        // and does not read is a matter of `stuckTimeout`; the kernel's limit, which counts it too, must not be shorter.
+        stream.setKeepAlive(
+            idle: .seconds(45), interval: .seconds(15), count: 3, unacknowledged: max(.seconds(90), stuckTimeout * 2))
         stream.onDrained = { [unowned self] in drained() }
         stream.startReading { [unowned self] bytes in
             received(bytes, now: now)
