@@ -21,7 +21,7 @@ final class ModuleInstance: @unchecked Sendable {
     /// Whom a link's events concern.
     private struct Route {
         var transport: ModuleTransport
-        var frames: FrameStream
+        var frames: FrameQueue
     }
 
     private static let slowOp: Duration = .milliseconds(50)
@@ -92,21 +92,15 @@ final class ModuleInstance: @unchecked Sendable {
     // MARK: Links
 
     /// A link of this transport, and its frames. Nothing is connected yet.
-    func openLink(for transport: ModuleTransport) -> (link: mh_link, frames: FrameStream) {
+    func openLink(for transport: ModuleTransport) -> (link: mh_link, frames: FrameQueue) {
         lastLink += 1
         let link = mh_link(lastLink)
-        let frames = FrameStream(
-            loop: loop,
-            release: { [weak self] frames, bytes in
-                guard let self, inbox.release(link, frames: frames, bytes: bytes), isRunning,
-                    let ready = module.ops.rx_ready
-                else { return }
-                // Not from inside a drain that the module's own call may have led to.
-                _ = timed("rx_ready") { ready(self.handle, link) }
-            },
-            lost: { [weak transport] count in
-                transport?.assumeIsolated { $0.framesLost(count) }
-            })
+        let frames = FrameQueue { [weak self] frames, bytes in
+            guard let self, inbox.release(link, frames: frames, bytes: bytes), isRunning,
+                let ready = module.ops.rx_ready
+            else { return }
+            _ = timed("rx_ready") { ready(self.handle, link) }
+        }
         routes[link] = Route(transport: transport, frames: frames)
         inbox.openLink(link)
         return (link, frames)
@@ -157,7 +151,7 @@ final class ModuleInstance: @unchecked Sendable {
     private func handle(_ event: HostEvent) {
         switch event {
         case .frame(let link, let frame):
-            routes[link]?.frames.push(frame)
+            routes[link]?.frames.put(frame)
         case .framesRefused(let link):
             let count = inbox.takeRefused(link)
             if count > 0 { routes[link]?.transport.assumeIsolated { $0.framesLost(count) } }

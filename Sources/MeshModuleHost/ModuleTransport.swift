@@ -17,13 +17,13 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
     private final class Link {
         let id: mh_link
         let instance: ModuleInstance
-        let frames: FrameStream
+        let frames: FrameQueue
         var info = LinkInfo(maximumFrameLength: 0, peer: "")
         var sends = SendLedger<Waiter>()
         var lastNumber: UInt32 = 0
         var framesSent = 0
 
-        init(id: mh_link, instance: ModuleInstance, frames: FrameStream) {
+        init(id: mh_link, instance: ModuleInstance, frames: FrameQueue) {
             self.id = id
             self.instance = instance
             self.frames = frames
@@ -50,7 +50,7 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
     private let instances: ModuleInstances
     private var state = State.idle
     private var closingWaiters: [CheckedContinuation<Void, Never>] = []
-    private var frames: FrameStream?
+    private var frames: FrameQueue?
     private var framesDropped = 0
     private var lastError: MeshError?
 
@@ -99,7 +99,6 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
         case .up(let link): close(link, attempt: nil)
         case .idle, .closing: break
         }
-        if case .closing(let link, _, _) = state { await link.frames.removeBuffered() }
         await closed()
         // An instance of this device's own would outlive a device that is taken out of the config.
         await instances.retire(settings.device)
@@ -118,7 +117,25 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
     public var supportsPipelinedReads: Bool { module.descriptor.capabilities.contains(.pipelinedReads) }
 
     public var receivedData: AsyncStream<Data> {
-        frames?.stream ?? AsyncStream { $0.finish() }
+        guard let frames else { return AsyncStream { $0.finish() } }
+        // Unfolding, so that it is known what the consumer has taken. A consumer whose task does not prefer the loop as
+        // its executor pays for two thread hops with each frame, as with any AsyncStream for at least one.
+        return AsyncStream(unfolding: { await self.nextFrame(from: frames) })
+    }
+
+    private func nextFrame(from frames: FrameQueue) async -> Data? {
+        if let frame = frames.take() { return frame }
+        let id = frames.newWaiter()
+        return await withTaskCancellationHandler {
+            // A closure stays on the actor only if it captures it.
+            await self.wait(id, for: frames)
+        } onCancel: {
+            loop.perform { frames.cancelWaiter(id) }
+        }
+    }
+
+    private func wait(_ id: UInt64, for frames: FrameQueue) async -> Data? {
+        await withCheckedContinuation { frames.wait(id, $0) }
     }
 
     public var isConnected: Bool {
@@ -149,7 +166,7 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
         let deadline = LoopTimer(loop)
         deadline.schedule(after: limits.disconnectDeadline) { self.disconnectUnanswered(link.id) }
         state = .closing(link, attempt: attempt, deadline: deadline)
-        link.frames.discard()
+        link.frames.finish(discarding: true)
         // Not MH_OK: the link has ended by itself and its link_down is in the inbox.
         _ = link.instance.disconnect(link.id)
     }
@@ -178,12 +195,12 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
             assertionFailure("a link that ended twice")
         case .connecting(_, let attempt):
             lastError = error
-            link.frames.discard()
+            link.frames.finish(discarding: true)
             attempt.resume(returning: error)
         case .up:
             lastError = error
             settings.environment.linkEvents(.down(reason: error))
-            link.frames.finish()
+            link.frames.finish(discarding: false)
         case .closing(_, .some(let attempt), _):
             attempt.resume(returning: MeshError(.cancelled, "the attempt was cancelled"))
         case .closing(_, .none, _):

@@ -84,15 +84,17 @@ actor ExportedInstance {
         }
         guard stopping == nil else { return MH_ECLOSED }
         let before = scanning
-        scanning = Task {
-            await before?.value
-            do {
-                for await result in try await scanner.scan() { host.found(result) }
-            } catch {
-                host.log(.info, "scanning failed", [("error", "\(MeshError(wrapping: error))")])
-            }
-        }
+        scanning = Task(executorPreference: LoopTaskExecutor(loop)) { await self.runScan(scanner, after: before) }
         return MH_OK
+    }
+
+    private func runScan(_ scanner: any TransportScanning, after before: Task<Void, Never>?) async {
+        await before?.value
+        do {
+            for await result in try await scanner.scan() { host.found(result) }
+        } catch {
+            host.log(.info, "scanning failed", [("error", "\(MeshError(wrapping: error))")])
+        }
     }
 
     // MARK: The end

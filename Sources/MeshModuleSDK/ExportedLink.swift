@@ -36,6 +36,7 @@ actor ExportedLink {
     private let host: HostHandle
     private let transport: any MeshTransport
     private let reports: ReportBox
+    private let executor: LoopTaskExecutor
     private var task: Task<Void, Never>?
     private var isEnding = false
     private var receiver: CheckedContinuation<Void, Never>?
@@ -52,13 +53,15 @@ actor ExportedLink {
         self.host = host
         self.transport = transport
         self.reports = reports
+        executor = LoopTaskExecutor(loop)
     }
 
     // MARK: Life
 
     /// Begins to connect; `ended` runs on the loop after `link_down`.
     func start(ended: @escaping @Sendable () -> Void) {
-        task = Task.immediate {
+        // The whole life of the link, so that all of it, and of the transport's tasks below it, stays on the loop.
+        task = Task(executorPreference: executor) {
             await self.run()
             ended()
         }
@@ -89,7 +92,7 @@ actor ExportedLink {
         if !isEnding { await pump(transport.receivedData) }
         isEnding = true
         // A task that is cancelled already; a transport must be free to wait in `disconnect` all the same.
-        await Task { [transport] in await transport.disconnect() }.value
+        await Task(executorPreference: executor) { [transport] in await transport.disconnect() }.value
         await sending?.value
         await diagnosing?.value
         over(reports.current.reason)
