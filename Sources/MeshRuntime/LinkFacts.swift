@@ -10,6 +10,7 @@ final class LinkFacts: Sendable {
     private struct Facts {
         var info: LinkInfo?
         var downReason: MeshError?
+        var givenUp: MeshError?
     }
 
     private let facts = Mutex(Facts())
@@ -17,7 +18,7 @@ final class LinkFacts: Sendable {
     /// What the link is, once it is up.
     var info: LinkInfo? { facts.withLock { $0.info } }
     /// Why it ended.
-    var downReason: MeshError? { facts.withLock { $0.downReason } }
+    var endReason: MeshError? { facts.withLock { $0.givenUp ?? $0.downReason } }
 
     func note(_ event: LinkEvent) {
         switch event {
@@ -26,6 +27,9 @@ final class LinkFacts: Sendable {
         case .phase, .framesDropped, .bytesSkipped, .adapter: break
         }
     }
+
+    /// The session gave the link up. Later reasons are consequences.
+    func giveUp(_ reason: MeshError) { facts.withLock { $0.givenUp = $0.givenUp ?? reason } }
 
     func reset() { facts.withLock { $0 = Facts() } }
 }

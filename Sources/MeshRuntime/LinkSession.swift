@@ -40,8 +40,14 @@ public struct EstablishedLink: Sendable {
     /// What the transport told of it, if it did.
     public let info: LinkInfo?
     let events: EventBus
-    /// Ends the link for this reason; the coordinator makes a new one if one is wanted. From any thread.
-    public let end: @Sendable (MeshError) -> Void
+    let giveUp: @Sendable (MeshError) -> Void
+
+    /// Gives the link up, for a session that finds it useless: a device that takes frames and answers nothing. It ends with
+    /// that reason as if it had been lost, and ``LinkSession/linkLost(reason:)`` follows. Does nothing if it has ended.
+    /// From any thread.
+    public func end(_ reason: MeshError) {
+        giveUp(reason)
+    }
 
     /// Sends one frame as ``MeshTransport/send(_:)`` does, and tells the bus (`frame.tx`). From the loop's thread.
     public func send(_ frame: Data) async throws {

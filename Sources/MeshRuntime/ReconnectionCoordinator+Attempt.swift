@@ -19,8 +19,6 @@ extension ReconnectionCoordinator {
         var phase = LinkPhase.idle
         /// What the transport says of the present link.
         var facts = LinkFacts()
-        /// Why the session gave the present link up.
-        var sessionReason: MeshError?
         var isBeingRemoved = false
         var removalWaiters: [CheckedContinuation<Void, Never>] = []
 
@@ -48,7 +46,6 @@ extension ReconnectionCoordinator {
     func startAttempt(_ device: Device, _ generation: UInt64) {
         assert(device.attempt == nil, "two attempts for \(device.name)")
         device.facts.reset()
-        device.sessionReason = nil
         let work = Task { await serve(device, generation) }
         device.attempt = Attempt(generation: generation, work: work)
         runningTasks += 1
@@ -71,8 +68,8 @@ extension ReconnectionCoordinator {
             apply(machine.linkEstablished(name, generation: generation, now: loop.now))
             let link = EstablishedLink(
                 device: name, generation: generation, transport: transport, info: device.facts.info, events: events,
-                end: { [weak self, loop] reason in
-                    loop.perform { self?.assumeIsolated { $0.endLink(name, generation, reason) } }
+                giveUp: { [weak self, loop] reason in
+                    loop.perform { self?.assumeIsolated { $0.linkGivenUp(name, generation, reason) } }
                 })
             let reason = await serve(link, frames, session, device)
             return Served(session: session, reason: reason)
@@ -95,7 +92,7 @@ extension ReconnectionCoordinator {
         // The stream may have ended first: the handshake has nothing to wait for any more.
         handshake.cancel()
         let failure = await handshake.value
-        if let reason = device.sessionReason ?? device.facts.downReason { return reason.adding(device: link.device) }
+        if let reason = device.facts.endReason { return reason.adding(device: link.device) }
         if let failure, failure.code != .cancelled {
             return failure.adding(device: link.device, operation: "handshake")
         }
@@ -116,17 +113,12 @@ extension ReconnectionCoordinator {
         return nil
     }
 
-    /// The session gives the link up. Closing the transport ends the frames, and with them the link.
-    private func endLink(_ name: String, _ generation: UInt64, _ reason: MeshError) {
-        guard let device = devices[name], let attempt = device.attempt, attempt.generation == generation,
-            device.sessionReason == nil, let transport = device.transport
-        else { return }
-        device.sessionReason = reason
-        runningTasks += 1
-        Task {
-            await transport.disconnect()
-            taskEnded()
-        }
+    /// The session wants no more of a link. Cancelled like any other end: a `disconnect` of its own could still be under way when
+    /// the next attempt connects.
+    private func linkGivenUp(_ name: String, _ generation: UInt64, _ reason: MeshError) {
+        guard let device = devices[name], let attempt = device.attempt, attempt.generation == generation else { return }
+        device.facts.giveUp(reason)
+        attempt.work.cancel()
     }
 
     /// Cleans up after an attempt or link; only then may the machine hear that it has ended.

@@ -77,6 +77,26 @@ struct CoordinatorTests {
         }
     }
 
+    @Test func `a session can give its link up`() async throws {
+        try await Host.run { host in
+            let session = ScriptedSession(host.loop, isWilling: true)
+            let events = await host.listen()
+            try await host.add(session: session, isWilling: true)
+            await events.next("link.ready")
+            #expect(await session.told.take() == .established(1))
+            let link = try #require(await session.link)
+            link.end(MeshError(.operationTimeout, "the radio is silent"))
+            link.end(MeshError(.internalError, "too late"))
+            #expect(await session.told.take() == .lost(MeshError(.operationTimeout, "")))
+            #expect(await events.next("link.down").data["code"] == "operation.timeout")
+            #expect(await session.told.take() == .established(2))
+            // The first link is over; its end is not the second one's.
+            await events.next("link.ready")
+            link.end(MeshError(.internalError, "too late"))
+            #expect(try await host.phase() == .ready)
+        }
+    }
+
     @Test func `the end of the stream is noticed during the handshake`() async throws {
         try await Host.run { host in
             let session = ScriptedSession(host.loop)
