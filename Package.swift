@@ -94,7 +94,7 @@ let package = Package(
         moduleTarget("MockModule", ["MeshMockTransport"], path: "Plugins/Mock/MockModule"),
         // tests
         tests("MeshWireTests", ["MeshWire"]),
-        tests("MeshCompanionTests", ["MeshCompanion", "MeshWire"]),
+        tests("MeshCompanionTests", ["MeshCompanion", "MeshWire", "MeshTransportAPI"]),
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop"]),
@@ -118,7 +118,7 @@ let package = Package(
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
                 "MeshMockTransport",
             ]),
-        tests("MeshDaemonTests", ["MeshDaemon"]),
+        tests("MeshDaemonTests", ["MeshDaemon", "MeshTransportAPI"]),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11,

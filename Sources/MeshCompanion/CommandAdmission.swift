@@ -55,6 +55,16 @@ public enum CompanionFrame {
         Data([CommandCode.deviceQuery.rawValue, version])
     }
 
+    /// A reply as a client of this role may see it: DEVICE_INFO without the Bluetooth PIN (u32 at offset 4, firmware
+    /// `MyMesh.cpp`) for anybody but the owner.
+    public static func shown(_ frame: Data, to role: ClientRole) -> Data {
+        guard frame.first == ReplyCode.deviceInfo.rawValue, role < .owner, frame.count >= 8 else { return frame }
+        var frame = frame
+        let start = frame.startIndex + 4
+        frame.replaceSubrange(start..<start + 4, with: [0, 0, 0, 0])
+        return frame
+    }
+
     /// GET_DEVICE_TIME.
     public static let getTime = Data([CommandCode.getTime.rawValue])
 }

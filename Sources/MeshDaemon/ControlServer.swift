@@ -33,14 +33,14 @@ actor ControlServer {
     /// Connections at a time; the rest is closed at once.
     private static let connectionLimit = 64
 
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private let handler: any ControlHandler
     private let log: LogSink
     private var listener: LoopListener?
     private var connections: [ObjectIdentifier: Connection] = [:]
 
-    init(loop: MeshLoop, handler: any ControlHandler, log: LogSink) {
+    init(loop: EventLoop, handler: any ControlHandler, log: LogSink) {
         self.loop = loop
         self.handler = handler
         self.log = log
@@ -75,7 +75,8 @@ actor ControlServer {
         } onEnd: { [unowned connection] _ in
             self.end(connection)
         }
-        connection.task = Task { await serve(connection, lines) }
+        let id = ObjectIdentifier(connection)
+        connection.task = Task(executorPreference: loop.taskExecutor) { await self.serve(id, lines) }
     }
 
     private func received(_ bytes: UnsafeRawBufferPointer, _ connection: Connection) {
@@ -96,7 +97,8 @@ actor ControlServer {
         connection.stream.close()
     }
 
-    private func serve(_ connection: Connection, _ lines: AsyncStream<Data>) async {
+    private func serve(_ number: ObjectIdentifier, _ lines: AsyncStream<Data>) async {
+        guard let connection = connections[number] else { return }
         for await line in lines where !line.isEmpty {
             var id = JSONValue.null
             do {

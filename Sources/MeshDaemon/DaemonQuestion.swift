@@ -8,27 +8,45 @@ struct DaemonQuestion {
     var command: HostCommand
     var options: HostOptions
 
-    func ask(_ client: inout ControlClient) throws(MeshError) {
+    /// Returns the exit status.
+    func ask(_ client: inout ControlClient) throws(MeshError) -> ExitStatus {
         switch command {
         case .modules:
             Self.show(modules: try client.ask("modules")["modules"]?.arrayValue ?? [], options)
         case .devices:
             let answer = try client.ask("devices")
-            if options.isJSON { return Terminal.write(answer) }
-            Terminal.write(Self.table(devices: answer["devices"]?.arrayValue ?? []))
+            show(answer) { Self.table(devices: answer["devices"]?.arrayValue ?? []) }
         case .device(let name, let verb):
             let answer = try client.ask("device", Self.params(name, verb))
-            if options.isJSON { return Terminal.write(answer) }
-            Terminal.write(Self.table(devices: [answer["device"] ?? .null]))
+            show(answer) { Self.table(devices: [answer["device"] ?? .null]) }
         case .clients:
             let answer = try client.ask("clients")
-            if options.isJSON { return Terminal.write(answer) }
-            Terminal.write(Self.table(clients: answer["clients"]?.arrayValue ?? []))
+            show(answer) { Self.table(clients: answer["clients"]?.arrayValue ?? []) }
         case .listen(let listen):
             try self.listen(listen, &client)
+        case .reload:
+            return reloaded(try client.ask("reload"))
         case .run, .check, .configShow, .configSchema, .decodeFrame, .version, .help:
             break
         }
+        return .ok
+    }
+
+    private func show(_ answer: JSONValue, table: () -> String) {
+        options.isJSON ? Terminal.write(answer) : Terminal.write(table())
+    }
+
+    /// A config with errors changed nothing; the errors are those of the daemon's own look at it.
+    private func reloaded(_ answer: JSONValue) -> ExitStatus {
+        let isAccepted = answer["reload"]?["ok"] == true
+        if options.isJSON {
+            Terminal.write(answer)
+        } else if isAccepted {
+            if !options.isQuiet { Terminal.write("reloaded\n") }
+        } else {
+            for error in answer["reload"]?["errors"]?.arrayValue ?? [] { Terminal.complain(Self.text(error)) }
+        }
+        return isAccepted ? .ok : .configuration
     }
 
     private func listen(_ listen: HostCommand.ListenOptions, _ client: inout ControlClient) throws(MeshError) {

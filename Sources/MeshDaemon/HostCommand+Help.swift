@@ -15,6 +15,7 @@ extension HostCommand {
           device NAME [VERB]        status | connect | disconnect | release [--for 10m] | reconnect
           clients                   who is connected to the shares
           listen [DEVICE]           events as JSON lines [--type link,advert] [--since SEQ] [--count N]
+          reload                    the daemon reads its config again and changes what is different
           decode frame HEX          what a companion frame says
           version                   version of this program
 

@@ -47,7 +47,7 @@ extension HostCommand {
                 positional.append(word)
             }
         }
-        if wantsHelp { return (.help(topic: positional.first), options) }
+        if wantsHelp { return (.help, options) }
         let command = try command(positional, listen, release)
         if case .listen = command {
         } else if let word = listenWords.first {
@@ -66,7 +66,8 @@ extension HostCommand {
     ]
 
     private static let commandNames = [
-        "run", "check", "config", "modules", "devices", "device", "clients", "listen", "decode", "version", "help",
+        "run", "check", "config", "modules", "devices", "device", "clients", "listen", "reload", "decode", "version",
+        "help",
     ]
 
     private static func command(
@@ -74,7 +75,7 @@ extension HostCommand {
     ) throws(UsageError) -> HostCommand {
         let rest = Array(words.dropFirst())
         switch words.first {
-        case nil: return .help(topic: nil)
+        case nil: return .help
         case "run": return try alone(.run, rest)
         case "check": return try alone(.check, rest)
         case "config":
@@ -99,8 +100,9 @@ extension HostCommand {
                 throw UsageError(message: "decode: say `decode frame HEX`")
             }
             return .decodeFrame(hex: rest.dropFirst().joined())
+        case "reload": return try alone(.reload, rest)
         case "version": return try alone(.version, rest)
-        case "help": return .help(topic: rest.first)
+        case "help": return .help
         case let word?:
             let near = NearestName.of(word, among: commandNames).map { "; did you mean \($0)?" } ?? ""
             throw UsageError(message: "unknown command \"\(word)\"\(near)")

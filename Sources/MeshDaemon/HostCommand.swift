@@ -12,9 +12,10 @@ enum HostCommand: Equatable {
     case device(name: String, DeviceVerb)
     case clients
     case listen(ListenOptions)
+    case reload
     case decodeFrame(hex: String)
     case version
-    case help(topic: String?)
+    case help
 
     /// What can be done to one device.
     enum DeviceVerb: Equatable {

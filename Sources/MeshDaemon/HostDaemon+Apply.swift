@@ -40,6 +40,9 @@ extension HostDaemon {
         }
     }
 
+    /// An option of this name takes the link's `connect_timeout`, unless the device sets it.
+    private static let connectTimeoutOption = "connect_timeout"
+
     /// What the coordinator needs to know of a device.
     func settings(of device: DeviceConfig) -> DeviceSettings {
         var policy = ReconnectionPolicy()
@@ -47,7 +50,6 @@ extension HostDaemon {
         policy.maximumDelay = device.link.backoffMaximum
         policy.maximumRetries = device.link.maximumRetries == 0 ? nil : Int(device.link.maximumRetries)
         policy.stableAfter = device.link.stableAfter
-        policy.connectTimeout = device.link.connectTimeout
         policy.contentionDelay = device.link.contentionBackoff
         let factory: Result<any TransportFactory, MeshError>
         do throws(MeshError) {
@@ -55,7 +57,11 @@ extension HostDaemon {
         } catch {
             factory = .failure(error)
         }
-        let capabilities = (try? factory.get())?.descriptor.capabilities ?? []
+        let descriptor = (try? factory.get())?.descriptor
+        let capabilities = descriptor?.capabilities ?? []
+        // A transport with a deadline of its own says better what was too slow; the coordinator's is the last resort then.
+        let hasOwnTimeout = descriptor?.options.contains { $0.name == Self.connectTimeoutOption } ?? false
+        policy.connectTimeout = device.link.connectTimeout + (hasOwnTimeout ? .seconds(5) : .zero)
         let adapter =
             device.adapter.map { AdapterSettings(name: $0) } ?? (capabilities.contains(.network) ? .network : nil)
         let session: any LinkSession = device.deviceProtocol == .companion ? session(for: device.name) : DrainSession()
@@ -64,8 +70,11 @@ extension HostDaemon {
             initialIntent: device.autoconnect ? .connect : .disconnect
         ) { environment throws(MeshError) in
             // Secrets are read for each new transport: a credential may have been renewed.
-            let written = try device.resolvedOptions(
+            var written = try device.resolvedOptions(
                 SecretSource(environment: ProcessInfo.processInfo.environment))
+            if hasOwnTimeout, written[Self.connectTimeoutOption] == nil {
+                written[Self.connectTimeoutOption] = .string(device.link.connectTimeout.optionText)
+            }
             let factory = try factory.get()
             let (values, issues) = factory.check(written)
             if let issue = issues.first {

@@ -21,10 +21,10 @@ actor HostDaemon {
         var state: StateDirectory
         var coordinator: ReconnectionCoordinator
         var control: ControlServer
-        //NETMON var network: NetworkMonitor?
+        var network: NetworkMonitor?
     }
 
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     let input: ConfigSource
     let logWriter: LogWriter
@@ -52,7 +52,7 @@ actor HostDaemon {
     }
 
     init(
-        loop: MeshLoop, input: ConfigSource, config: HostConfig, catalog: sending ModuleCatalog, logWriter: LogWriter,
+        loop: EventLoop, input: ConfigSource, config: HostConfig, catalog: sending ModuleCatalog, logWriter: LogWriter,
         environment: [String: String]
     ) {
         self.loop = loop
@@ -114,7 +114,7 @@ actor HostDaemon {
             throw MeshError(control: error, path: config.daemon.controlSocket)
         }
         for device in config.devices { await addDevice(device, to: coordinator) }
-        //NETMON running?.network = NetworkMonitor.watch(loop: loop, coordinator: coordinator, log: log)
+        running?.network = NetworkMonitor.watch(loop: loop, coordinator: coordinator, log: log)
         try watchSignals()
         log(.notice, "ready", [("devices", "\(config.devices.count)"), ("shares", "\(shares.count)")])
         bus.publish(
@@ -151,7 +151,8 @@ actor HostDaemon {
             log(.notice, "module loaded", [("module", status.name), ("version", status.version ?? "")])
             bus.publish("module.loaded", .json(status.json))
         case .refused, .missing:
-            log(.error, "module refused", [("module", status.name), ("reason", status.reason ?? "")])
+            // Only devices that are optional, or modules nobody needs any more, can be concerned while the daemon runs.
+            log(.warning, "module refused", [("module", status.name), ("reason", status.reason ?? "")])
             bus.publish("module.refused", .json(status.json))
         case .found:
             break
@@ -166,7 +167,7 @@ actor HostDaemon {
         for session in sessions.values { await session.closeShares() }
         shares = [:]
         if let running {
-            //NETMON running.network?.stop()
+            running.network?.stop()
             await running.coordinator.shutDown(within: .seconds(8))
             await running.control.stop()
         }

@@ -45,7 +45,7 @@ public struct HostProgram {
             Terminal.write(HostCommand.usage)
             return .ok
         case .decodeFrame(let hex): return decode(hex)
-        case .modules, .devices, .device, .clients, .listen: return askDaemon()
+        case .modules, .devices, .device, .clients, .listen, .reload: return askDaemon()
         }
     }
 
@@ -55,7 +55,7 @@ public struct HostProgram {
 
     /// Runs `body` with the modules a config may name, on a loop that never turns.
     private func withCatalog<Result>(_ body: (ModuleCatalog) -> Result) -> Result {
-        let loop = MeshLoop()
+        let loop = EventLoop()
         let result = body(ModuleCatalog(loop: loop, log: .none))
         try? loop.shutDown()
         return result
@@ -68,7 +68,7 @@ public struct HostProgram {
         umask(0o077)
         raiseDescriptorLimit()
         let logWriter = LogWriter(level: .notice, environment: environment)
-        let loop = MeshLoop()
+        let loop = EventLoop()
         let catalog = ModuleCatalog(loop: loop, log: logWriter.sink)
         let reading = source.read(catalog)
         for diagnostic in reading.diagnostics { Terminal.complain(diagnostic.rendered()) }
@@ -174,8 +174,7 @@ public struct HostProgram {
     private func askDaemon() -> ExitStatus {
         do throws(MeshError) {
             var client = try ControlClient(path: controlSocket)
-            try DaemonQuestion(command: command, options: options).ask(&client)
-            return .ok
+            return try DaemonQuestion(command: command, options: options).ask(&client)
         } catch {
             if case .modules = command, error.code == .serviceUnavailable { return listModules() }
             Terminal.complain("meshhost: \(error.message)")

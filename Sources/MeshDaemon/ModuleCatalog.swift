@@ -11,7 +11,7 @@ internal import MeshTransportAPI
 ///
 /// Used on the loop's thread only.
 final class ModuleCatalog {
-    private let loop: MeshLoop
+    private let loop: EventLoop
     private let log: LogSink
     private var loader: ModuleLoader?
     private var factories: [String: ModuleTransportFactory] = [:]
@@ -21,7 +21,7 @@ final class ModuleCatalog {
     /// Told of each module that is loaded or refused for the first time.
     var onChange: ((ModuleStatus) -> Void)?
 
-    init(loop: MeshLoop, log: LogSink) {
+    init(loop: EventLoop, log: LogSink) {
         self.loop = loop
         self.log = log
     }

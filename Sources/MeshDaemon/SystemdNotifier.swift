@@ -24,7 +24,7 @@ struct SystemdNotifier {
     /// Listeners are bound and the config is accepted.
     func ready(status: String) { send("READY=1\nSTATUS=\(status)") }
 
-    /// The config is being read again. `now` is CLOCK_MONOTONIC, as `MeshLoop.now` gives it.
+    /// The config is being read again. `now` is CLOCK_MONOTONIC, as `EventLoop.now` gives it.
     func reloading(now: Duration) {
         send("RELOADING=1\nMONOTONIC_USEC=\(Int64(now / .microseconds(1)))")
     }

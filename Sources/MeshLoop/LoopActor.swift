@@ -3,10 +3,10 @@
 
 /// An actor without state of its own, pinned to a loop: lets a program or a test run a closure there.
 public actor LoopActor {
-    public nonisolated let loop: MeshLoop
+    public nonisolated let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    public init(_ loop: MeshLoop) {
+    public init(_ loop: EventLoop) {
         self.loop = loop
     }
 

@@ -7,7 +7,7 @@ internal import Glibc
 /// A TCP or Unix-socket listener. Dropping it closes it and, for a Unix socket, removes the file.
 /// Used on the loop's thread only.
 public final class LoopListener {
-    private let loop: MeshLoop
+    private let loop: EventLoop
     private let stream: UnsafeMutablePointer<uv_stream_t>
     private let isTCP: Bool
     private let unixPath: String?
@@ -21,7 +21,7 @@ public final class LoopListener {
     /// A Unix socket's file gets `mode`. A file left by a process that died is replaced; one that somebody listens on is
     /// ``LoopError/Kind/addressInUse``, and so is a file that is no socket.
     public init(
-        _ loop: MeshLoop, on address: SocketAddress, mode: UInt32 = 0o660,
+        _ loop: EventLoop, on address: SocketAddress, mode: UInt32 = 0o660,
         onConnection: @escaping (sending LoopStream) -> Void
     ) throws(LoopError) {
         assert(loop.isOnLoop)

@@ -24,7 +24,7 @@ public final class LoopPoll {
 
     /// The descriptor is set non-blocking and must stay open as long as this object lives.
     public init(
-        _ loop: MeshLoop, descriptor: Int32, onEvents: @escaping (Events, LoopError?) -> Void
+        _ loop: EventLoop, descriptor: Int32, onEvents: @escaping (Events, LoopError?) -> Void
     ) throws(LoopError) {
         assert(loop.isOnLoop)
         uv = .allocate(capacity: 1)

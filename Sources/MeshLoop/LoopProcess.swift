@@ -23,7 +23,7 @@ public final class LoopProcess {
     /// Starts `arguments[0]` (searched in PATH) with exactly this environment. `descriptors` become the child's 0, 1,
     /// 2, …; nil there means `/dev/null`. All others are closed in the child.
     public init(
-        _ loop: MeshLoop, arguments: [String], environment: [String: String], descriptors: [Int32?],
+        _ loop: EventLoop, arguments: [String], environment: [String: String], descriptors: [Int32?],
         onExit: @escaping (Exit) -> Void
     ) throws(LoopError) {
         assert(loop.isOnLoop)

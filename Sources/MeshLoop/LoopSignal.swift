@@ -9,7 +9,7 @@ public final class LoopSignal {
     private let onSignal: () -> Void
 
     /// `number` is such as `SIGTERM`.
-    public init(_ loop: MeshLoop, _ number: Int32, _ onSignal: @escaping () -> Void) throws(LoopError) {
+    public init(_ loop: EventLoop, _ number: Int32, _ onSignal: @escaping () -> Void) throws(LoopError) {
         assert(loop.isOnLoop)
         uv = .allocate(capacity: 1)
         self.onSignal = onSignal

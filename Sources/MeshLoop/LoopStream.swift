@@ -8,7 +8,7 @@ internal import Glibc
 ///
 /// Closures run in the isolation they were written in and on the loop's thread; none runs after ``close()``.
 public final class LoopStream {
-    let loop: MeshLoop
+    let loop: EventLoop
     let stream: UnsafeMutablePointer<uv_stream_t>
     let isTCP: Bool
     private var onBytes: ((UnsafeRawBufferPointer) -> Void)?
@@ -19,20 +19,20 @@ public final class LoopStream {
     public var onDrained: (() -> Void)?
 
     /// A TCP connection to be made with ``connect(to:)``, or accepted by a listener.
-    public convenience init(tcp loop: MeshLoop) {
+    public convenience init(tcp loop: EventLoop) {
         let tcp = UnsafeMutablePointer<uv_tcp_t>.allocate(capacity: 1)
         uv_tcp_init(loop.uv, tcp)
         self.init(loop, UnsafeMutableRawPointer(tcp).assumingMemoryBound(to: uv_stream_t.self), isTCP: true)
     }
 
     /// A Unix-socket connection to be made with ``connect(to:)``, or accepted by a listener.
-    public convenience init(unix loop: MeshLoop) {
+    public convenience init(unix loop: EventLoop) {
         let pipe = UnsafeMutablePointer<uv_pipe_t>.allocate(capacity: 1)
         uv_pipe_init(loop.uv, pipe, 0)
         self.init(loop, UnsafeMutableRawPointer(pipe).assumingMemoryBound(to: uv_stream_t.self), isTCP: false)
     }
 
-    private init(_ loop: MeshLoop, _ stream: UnsafeMutablePointer<uv_stream_t>, isTCP: Bool) {
+    private init(_ loop: EventLoop, _ stream: UnsafeMutablePointer<uv_stream_t>, isTCP: Bool) {
         assert(loop.isOnLoop)
         self.loop = loop
         self.stream = stream

@@ -7,7 +7,7 @@ internal import Synchronization
 /// A loop with a thread of its own, for programs whose main thread is not the loop, and for tests.
 public final class LoopThread: Sendable {
     private struct Progress {
-        var loop: MeshLoop?
+        var loop: EventLoop?
         var outcome: Result<Void, LoopError>?
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
@@ -18,7 +18,7 @@ public final class LoopThread: Sendable {
     }
 
     /// The loop; its actors run on the new thread.
-    public let loop: MeshLoop
+    public let loop: EventLoop
     private let shared: Shared
 
     /// Starts the thread and waits until its loop exists.
@@ -54,7 +54,7 @@ public final class LoopThread: Sendable {
     }
 
     private static func body(_ shared: Shared) {
-        let loop = MeshLoop()
+        let loop = EventLoop()
         shared.progress.withLock { $0.loop = loop }
         shared.started.signal()
         loop.run()

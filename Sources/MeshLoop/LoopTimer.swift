@@ -7,11 +7,11 @@ internal import CLibUV
 ///
 /// The closure runs in the isolation it was written in, so an actor on the loop touches its own state directly.
 public final class LoopTimer {
-    private let loop: MeshLoop
+    private let loop: EventLoop
     private let uv: UnsafeMutablePointer<uv_timer_t>
     private var fire: (() -> Void)?
 
-    public init(_ loop: MeshLoop) {
+    public init(_ loop: EventLoop) {
         assert(loop.isOnLoop)
         self.loop = loop
         uv = .allocate(capacity: 1)

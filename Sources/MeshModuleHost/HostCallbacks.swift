@@ -10,7 +10,7 @@ internal import MeshTransportAPI
 /// when a module calls it from a thread of its own. Each does nothing but copy what it is told into the inbox.
 enum HostCallbacks {
     /// A filled `mh_host_api` for an instance; like the inbox it is never freed, for modules that call late.
-    static func makeAPI(_ inbox: InstanceInbox, loop: MeshLoop) -> UnsafePointer<mh_host_api> {
+    static func makeAPI(_ inbox: InstanceInbox, loop: EventLoop) -> UnsafePointer<mh_host_api> {
         let api = UnsafeMutablePointer<mh_host_api>.allocate(capacity: 1)
         api.initialize(to: mh_host_api())
         api.pointee.struct_size = UInt32(MemoryLayout<mh_host_api>.size)

@@ -28,7 +28,7 @@ final class ModuleInstance: @unchecked Sendable {
     private static let wedgedOp: Duration = .seconds(2)
 
     let module: LoadedModule
-    let loop: MeshLoop
+    let loop: EventLoop
     private let log: LogSink
     private let handle: OpaquePointer
     private let inbox: InstanceInbox
@@ -45,7 +45,7 @@ final class ModuleInstance: @unchecked Sendable {
 
     /// Creates and starts an instance with this configuration.
     static func start(
-        _ module: LoadedModule, loop: MeshLoop, log: LogSink, options: [String: JSONValue], settings: ModuleSettings
+        _ module: LoadedModule, loop: EventLoop, log: LogSink, options: [String: JSONValue], settings: ModuleSettings
     ) throws(MeshError) -> ModuleInstance {
         let name = module.descriptor.name
         let inbox = InstanceInbox(
@@ -74,7 +74,7 @@ final class ModuleInstance: @unchecked Sendable {
     }
 
     private init(
-        _ module: LoadedModule, loop: MeshLoop, log: LogSink, handle: OpaquePointer, inbox: InstanceInbox,
+        _ module: LoadedModule, loop: EventLoop, log: LogSink, handle: OpaquePointer, inbox: InstanceInbox,
         stopDeadline: Duration
     ) {
         self.module = module

@@ -8,7 +8,7 @@ internal import MeshTransportAPI
 ///
 /// Used on the loop's thread only: that is what makes it Sendable.
 final class ModuleInstances: @unchecked Sendable {
-    let loop: MeshLoop
+    let loop: EventLoop
     private let module: LoadedModule
     private let log: LogSink
     private let settings: ModuleSettings
@@ -16,7 +16,7 @@ final class ModuleInstances: @unchecked Sendable {
     private var ofDevices: [String: ModuleInstance] = [:]
     private var isShutDown = false
 
-    init(module: LoadedModule, loop: MeshLoop, log: LogSink, settings: ModuleSettings) {
+    init(module: LoadedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings) {
         self.module = module
         self.loop = loop
         self.log = log

@@ -41,7 +41,7 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
         case closing(Link, attempt: CheckedContinuation<MeshError?, Never>?, deadline: LoopTimer)
     }
 
-    private let loop: MeshLoop
+    private let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let module: LoadedModule

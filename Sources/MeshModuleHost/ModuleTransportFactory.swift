@@ -12,12 +12,12 @@ public final class ModuleTransportFactory: TransportScanning {
     public let descriptor: TransportDescriptor
     /// The module.
     public let module: LoadedModule
-    private let loop: MeshLoop
+    private let loop: EventLoop
     private let instances: ModuleInstances
     private let settings: ModuleSettings
 
     /// `log` gets what the module says on its own account; what it says for one device may go there, too. Runs nothing.
-    public init(module: LoadedModule, loop: MeshLoop, log: LogSink, settings: ModuleSettings = ModuleSettings()) {
+    public init(module: LoadedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings = ModuleSettings()) {
         descriptor = module.descriptor
         self.module = module
         self.loop = loop

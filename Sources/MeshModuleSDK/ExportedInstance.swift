@@ -8,7 +8,7 @@ internal import MeshTransportAPI
 
 /// One instance of the module: the host's loop, wrapped, a factory on it and the links it made.
 actor ExportedInstance {
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private nonisolated let host: HostHandle
     private let factory: any TransportFactory
@@ -16,7 +16,7 @@ actor ExportedInstance {
     private var scanning: Task<Void, Never>?
     private var stopping: Task<Void, Never>?
 
-    init(loop: MeshLoop, host: HostHandle, factory: any TransportFactory) {
+    init(loop: EventLoop, host: HostHandle, factory: any TransportFactory) {
         self.loop = loop
         self.host = host
         self.factory = factory
@@ -84,7 +84,7 @@ actor ExportedInstance {
         }
         guard stopping == nil else { return MH_ECLOSED }
         let before = scanning
-        scanning = Task(executorPreference: LoopTaskExecutor(loop)) { await self.runScan(scanner, after: before) }
+        scanning = Task(executorPreference: loop.taskExecutor) { await self.runScan(scanner, after: before) }
         return MH_OK
     }
 

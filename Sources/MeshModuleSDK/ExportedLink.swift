@@ -29,7 +29,7 @@ actor ExportedLink {
     /// How many frames of the host may wait for the transport.
     private static let sendLimit = 64
 
-    private let loop: MeshLoop
+    private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let id: mh_link
@@ -47,13 +47,13 @@ actor ExportedLink {
     private var lastDiagnostics = JSONValue.object([:])
     private var diagnosing: Task<Void, Never>?
 
-    init(_ id: mh_link, loop: MeshLoop, host: HostHandle, transport: any MeshTransport, reports: ReportBox) {
+    init(_ id: mh_link, loop: EventLoop, host: HostHandle, transport: any MeshTransport, reports: ReportBox) {
         self.id = id
         self.loop = loop
         self.host = host
         self.transport = transport
         self.reports = reports
-        executor = LoopTaskExecutor(loop)
+        executor = loop.taskExecutor
     }
 
     // MARK: Life

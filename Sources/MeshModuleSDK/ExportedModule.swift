@@ -28,7 +28,7 @@ public final class ExportedModule: Sendable {
 
     /// The description that the entry function returns. Allocated once, never freed. Immutable.
     public nonisolated(unsafe) let info: UnsafePointer<mh_transport_info>
-    let makeFactory: @Sendable (MeshLoop, LogSink) -> any TransportFactory
+    let makeFactory: @Sendable (EventLoop, LogSink) -> any TransportFactory
     private let validate: @Sendable (OptionValues) -> [OptionIssue]
     private let options: [OptionSpec]
 
@@ -36,7 +36,7 @@ public final class ExportedModule: Sendable {
     /// ``TransportFactory/validate(_:)`` does.
     public init(
         _ descriptor: TransportDescriptor, validate: @escaping @Sendable (OptionValues) -> [OptionIssue] = { _ in [] },
-        makeFactory: @escaping @Sendable (MeshLoop, LogSink) -> any TransportFactory
+        makeFactory: @escaping @Sendable (EventLoop, LogSink) -> any TransportFactory
     ) {
         self.makeFactory = makeFactory
         self.validate = validate
@@ -53,16 +53,16 @@ public final class ExportedModule: Sendable {
 
     /// A module that is described by a factory. The factory is made on a loop that exists for that moment; it must not
     /// do anything with it, as factories do not.
-    public convenience init(makeFactory: @escaping @Sendable (MeshLoop, LogSink) -> any TransportFactory) {
+    public convenience init(makeFactory: @escaping @Sendable (EventLoop, LogSink) -> any TransportFactory) {
         self.init(
             Self.ask(makeFactory) { $0.descriptor },
             validate: { values in Self.ask(makeFactory) { $0.validate(values) } }, makeFactory: makeFactory)
     }
 
     private static func ask<Answer>(
-        _ makeFactory: (MeshLoop, LogSink) -> any TransportFactory, _ question: (any TransportFactory) -> Answer
+        _ makeFactory: (EventLoop, LogSink) -> any TransportFactory, _ question: (any TransportFactory) -> Answer
     ) -> Answer {
-        let loop = MeshLoop()
+        let loop = EventLoop()
         // Nothing was done on it, so nothing can have been left open.
         defer { try? loop.shutDown() }
         return question(makeFactory(loop, .none))

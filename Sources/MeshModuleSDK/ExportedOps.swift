@@ -58,7 +58,7 @@ private func exportedCreate(
 ) -> mh_status {
     guard let api, let out, Int(api.pointee.struct_size) >= MemoryLayout<mh_host_api>.size else { return MH_EINVAL }
     let host = HostHandle(api)
-    let loop = MeshLoop(wrapping: host.loop)
+    let loop = EventLoop(wrapping: host.loop)
     let instance = ExportedInstance(
         loop: loop, host: host, factory: ExportedModule.ofThisImage.makeFactory(loop, host.log))
     out.pointee = OpaquePointer(Unmanaged.passRetained(instance).toOpaque())

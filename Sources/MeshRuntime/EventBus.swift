@@ -22,7 +22,7 @@ public final class EventBus: @unchecked Sendable {
     public let ringCapacity: Int
     /// The sequence number of the last event; 0 before the first.
     public private(set) var lastSequence: UInt64 = 0
-    let loop: MeshLoop
+    let loop: EventLoop
     private let wallClock: () -> Duration
     private var entries: [Entry] = []
     private var framesAreWanted = false
@@ -32,7 +32,7 @@ public final class EventBus: @unchecked Sendable {
     private var lastForgotten: UInt64 = 0
 
     /// `wallClock` gives the time since 1970-01-01 UTC.
-    public init(loop: MeshLoop, ringCapacity: Int = 4_096, wallClock: @escaping @Sendable () -> Duration) {
+    public init(loop: EventLoop, ringCapacity: Int = 4_096, wallClock: @escaping @Sendable () -> Duration) {
         self.loop = loop
         self.ringCapacity = max(1, ringCapacity)
         self.wallClock = wallClock

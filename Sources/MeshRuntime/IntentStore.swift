@@ -13,7 +13,7 @@ public import MeshTransportAPI
 public actor IntentStore {
     private static let version: Int64 = 1
 
-    public nonisolated let loop: MeshLoop
+    public nonisolated let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private let file: StateFile
     private var entries: [String: JSONValue]
@@ -23,7 +23,7 @@ public actor IntentStore {
     private var waiters: [(revision: UInt64, continuation: CheckedContinuation<MeshError?, Never>)] = []
     private var isWriting = false
 
-    private init(loop: MeshLoop, file: StateFile, entries: [String: JSONValue]) {
+    private init(loop: EventLoop, file: StateFile, entries: [String: JSONValue]) {
         self.loop = loop
         self.file = file
         self.entries = entries
@@ -33,7 +33,7 @@ public actor IntentStore {
     /// Throws ``MeshError/Code-swift.struct/storageFailed`` when the file cannot be read at all: starting with the wrong
     /// intents would connect what somebody disconnected.
     public static func open(
-        directory: String, loop: MeshLoop, log: LogSink
+        directory: String, loop: EventLoop, log: LogSink
     ) async throws(MeshError) -> IntentStore {
         let file = StateFile(directory: directory, name: "intents.json")
         let entries = try await loop.blocking { () throws(MeshError) -> [String: JSONValue]? in

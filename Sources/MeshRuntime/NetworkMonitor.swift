@@ -30,7 +30,7 @@ public final class NetworkMonitor {
     /// Starts watching. Nil, with a line in the log, where the system does not allow it (some containers): everything works
     /// without, only later.
     public static func watch(
-        loop: MeshLoop, coordinator: ReconnectionCoordinator, log: LogSink
+        loop: EventLoop, coordinator: ReconnectionCoordinator, log: LogSink
     ) -> NetworkMonitor? {
         do throws(LoopError) {
             return try NetworkMonitor(loop: loop, log: log) {
@@ -43,7 +43,7 @@ public final class NetworkMonitor {
         }
     }
 
-    init(loop: MeshLoop, log: LogSink, report: @escaping () -> Void) throws(LoopError) {
+    init(loop: EventLoop, log: LogSink, report: @escaping () -> Void) throws(LoopError) {
         descriptor = try Self.openSocket()
         timer = LoopTimer(loop)
         self.report = report

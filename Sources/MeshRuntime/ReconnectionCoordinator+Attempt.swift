@@ -36,7 +36,7 @@ extension ReconnectionCoordinator {
     }
 
     /// How an attempt or link ended.
-    struct Served {
+    struct Served: Sendable {
         /// The session was told of the link and has to be told of its end.
         var session: (any LinkSession)?
         var reason: MeshError?
@@ -46,7 +46,9 @@ extension ReconnectionCoordinator {
     func startAttempt(_ device: Device, _ generation: UInt64) {
         assert(device.attempt == nil, "two attempts for \(device.name)")
         device.facts.reset()
-        let work = Task { await serve(device, generation) }
+        let name = device.name
+        // Frames come from an `AsyncStream`, whose inside belongs to no actor: it shall stay on the loop.
+        let work = Task(executorPreference: loop.taskExecutor) { await self.serve(name, generation) }
         device.attempt = Attempt(generation: generation, work: work)
         runningTasks += 1
         Task {
@@ -56,8 +58,8 @@ extension ReconnectionCoordinator {
     }
 
     /// Connects, then serves the link until it ends. Returns when no task of it is left; the transport is not told yet.
-    private func serve(_ device: Device, _ generation: UInt64) async -> Served {
-        let name = device.name
+    private func serve(_ name: String, _ generation: UInt64) async -> Served {
+        guard let device = devices[name] else { return Served() }
         let session = device.settings.session
         do {
             let transport = try transport(of: device)

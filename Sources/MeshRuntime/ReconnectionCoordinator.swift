@@ -13,7 +13,7 @@ public import MeshTransportAPI
 ///
 /// An actor on the loop. ``shutDown(within:)`` ends it; call that before it is dropped.
 public actor ReconnectionCoordinator {
-    public nonisolated let loop: MeshLoop
+    public nonisolated let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     let events: EventBus
@@ -33,7 +33,7 @@ public actor ReconnectionCoordinator {
 
     /// `wallClock` gives the time since 1970-01-01 UTC; it serves only releases with a time limit.
     public init(
-        loop: MeshLoop, events: EventBus, intents: IntentStore, log: LogSink, maximumConcurrentAttempts: Int = 50,
+        loop: EventLoop, events: EventBus, intents: IntentStore, log: LogSink, maximumConcurrentAttempts: Int = 50,
         wallClock: @escaping @Sendable () -> Duration
     ) {
         self.loop = loop

@@ -33,9 +33,9 @@ struct OutgoingQueue {
 
     /// What became of an offered frame.
     enum Outcome: Equatable {
-        /// It will be written.
+        /// It will be written, perhaps in the place of a lesser one.
         case accepted
-        /// It, or a lesser one in its place, was dropped.
+        /// It was dropped.
         case dropped
         /// It is precious and there is no room: the client must be cut.
         case overflow
@@ -88,7 +88,7 @@ struct OutgoingQueue {
             }
         }
         enqueue(framed, kind)
-        return .dropped
+        return .accepted
     }
 
     /// What to write now; `ready` is empty afterwards and keeps its memory.

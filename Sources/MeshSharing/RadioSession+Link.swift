@@ -15,7 +15,8 @@ extension RadioSession: LinkSession {
     public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {
         let (frames, outbox) = AsyncStream.makeStream(of: Data.self)
         self.link = Link(
-            link: link, outbox: outbox, writer: Task { await self.write(frames, to: link) })
+            link: link, outbox: outbox,
+            writer: Task(executorPreference: loop.taskExecutor) { await self.write(frames, to: link) })
         openLane()
         let selfInfo: Data
         do {

@@ -55,6 +55,7 @@ extension RadioSession {
         let client = ShareClient(id: nextClientID(), share: number, settings: settings, stream: stream, loop: loop)
         guard clients.values.count(where: { $0.share == number }) < settings.maximumClients else {
             counters.left[.refused, default: 0] += 1
+            bus.publish("client.refused", device: device, .json(.object(facts(client, settings))))
             log(.warning, "a client was refused: the share is full", [("share", settings.name), ("peer", client.peer)])
             client.close()
             return

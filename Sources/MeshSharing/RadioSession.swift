@@ -61,7 +61,7 @@ public actor RadioSession {
     }
 
     public nonisolated let device: String
-    public nonisolated let loop: MeshLoop
+    public nonisolated let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     let bus: EventBus
@@ -84,7 +84,7 @@ public actor RadioSession {
     /// A session without a link and without shares. `nextClientID` numbers clients over all sessions of the daemon; it
     /// is called on the loop.
     public init(
-        device: String, loop: MeshLoop, bus: EventBus, log: LogSink,
+        device: String, loop: EventLoop, bus: EventBus, log: LogSink,
         lane configuration: CommandLaneConfiguration = CommandLaneConfiguration(),
         nextClientID: sending @escaping () -> UInt64
     ) {
@@ -127,7 +127,7 @@ public actor RadioSession {
     }
 
     private func broadcast(_ frame: Data) {
-        guard !clients.isEmpty, isServing else { return }
+        guard !clients.isEmpty else { return }
         encode(frame)
         let kind = OutgoingQueue.Kind(frame)
         for client in clients.values { offer(client, kind) }
@@ -138,7 +138,7 @@ public actor RadioSession {
         case .host:
             if !hostWaiters.isEmpty { hostWaiters.removeFirst().resume(returning: .success(frame)) }
         case .client(let id):
-            if let client = clients[id] { answer(client, with: frame) }
+            if let client = clients[id] { answer(client, with: CompanionFrame.shown(frame, to: client.role)) }
         }
     }
 

@@ -30,7 +30,7 @@ final class ShareClient {
     private var onLeave: ((LeaveReason) -> Void)?
     private var onFrame: ((Data) -> Void)?
 
-    init(id: UInt64, share: Int, settings: ShareSettings, stream: LoopStream, loop: MeshLoop) {
+    init(id: UInt64, share: Int, settings: ShareSettings, stream: LoopStream, loop: EventLoop) {
         self.id = id
         self.share = share
         self.role = settings.role
@@ -106,8 +106,14 @@ final class ShareClient {
     func flush() {
         guard !queue.ready.isEmpty, stream.pendingWriteBytes == 0 else { return }
         queue.takeReady { stream.write($0) }
-        if stream.pendingWriteBytes > 0, !stuckTimer.isScheduled {
-            stuckTimer.schedule(after: stuckTimeout) { [unowned self] in leave(.stuck) }
+        if stream.pendingWriteBytes > 0, !stuckTimer.isScheduled { watchProgress() }
+    }
+
+    /// Cuts the client when a whole `stuckTimeout` passes in which the kernel could pass nothing on.
+    private func watchProgress() {
+        let pending = stream.pendingWriteBytes
+        stuckTimer.schedule(after: stuckTimeout) { [unowned self] in
+            stream.pendingWriteBytes < pending ? watchProgress() : leave(.stuck)
         }
     }
 

@@ -28,7 +28,8 @@ public struct TransportDescriptor: Sendable, Hashable {
     }
 }
 
-/// What a transport can do beyond ``MeshTransport``.
+/// What a transport can do beyond ``MeshTransport``. The bits are those of the module ABI (`MH_CAP_…` in
+/// `meshhost_transport.h`); those not named here concern the boundary only.
 public struct TransportCapabilities: OptionSet, Sendable, Hashable {
     public let rawValue: UInt64
 
@@ -43,7 +44,7 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable {
     /// Several read commands may be under way at once on its links.
     public static let pipelinedReads = TransportCapabilities(rawValue: 1 << 4)
     /// Links go through the IP network: they wait while it is away.
-    public static let network = TransportCapabilities(rawValue: 1 << 5)
+    public static let network = TransportCapabilities(rawValue: 1 << 6)
 }
 
 /// What code hands to a new transport: which device, its options, and where its reports go.

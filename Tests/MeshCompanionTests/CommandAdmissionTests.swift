@@ -49,6 +49,14 @@ struct CommandAdmissionTests {
         #expect(CommandAdmission.of(Data([0x7E, 1]), role: .chat) == .refused(Data([0x01, 0x01])))
     }
 
+    @Test func `the PIN in the device info is for the owner only`() throws {
+        let info = try data("0d0d2008" + "40e20100" + "4141")
+        #expect(CompanionFrame.shown(info, to: .owner) == info)
+        #expect(CompanionFrame.shown(info, to: .admin) == (try data("0d0d2008" + "00000000" + "4141")))
+        #expect(CompanionFrame.shown(try data("0d0d20"), to: .chat) == (try data("0d0d20")))
+        #expect(CompanionFrame.shown(try data("0980009265aabbcc"), to: .chat) == (try data("0980009265aabbcc")))
+    }
+
     @Test func `lengths between two forms are refused`() {
         #expect(Self.isAdmitted(Data([17]), .owner))
         #expect(!Self.isAdmitted(Data([17]) + Data(count: 5), .owner))

@@ -13,7 +13,7 @@ struct LoopStreamTests {
         private(set) var streams: [LoopStream] = []
         var onAccept: ((LoopStream) -> Void)?
 
-        init(_ loop: MeshLoop, on address: SocketAddress) throws(LoopError) {
+        init(_ loop: EventLoop, on address: SocketAddress) throws(LoopError) {
             listener = try LoopListener(loop, on: address) { [weak self] stream in self?.accept(stream) }
         }
 
@@ -28,7 +28,7 @@ struct LoopStreamTests {
         }
     }
 
-    private static func echo(_ count: Int, through client: LoopStream, _ loop: MeshLoop) async throws -> [UInt8] {
+    private static func echo(_ count: Int, through client: LoopStream, _ loop: EventLoop) async throws -> [UInt8] {
         let arrival = Arrival<[UInt8]>(loop)
         final class Received { var bytes: [UInt8] = [] }
         let received = Received()

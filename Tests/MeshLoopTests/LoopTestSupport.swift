@@ -21,12 +21,12 @@ func onLoop<Result: Sendable>(
 
 /// One value that arrives once.
 actor Arrival<Value: Sendable> {
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private var value: Value?
     private var waiter: CheckedContinuation<Value, Never>?
 
-    init(_ loop: MeshLoop) {
+    init(_ loop: EventLoop) {
         self.loop = loop
     }
 

@@ -45,9 +45,9 @@ struct LoopTests {
     }
 
     @Test func `two loop objects on one uv loop wake each other`() async throws {
-        // A module's own MeshLoop wraps the host's loop; what one appends must run though the other has had its turn.
+        // A module's own EventLoop wraps the host's loop; what one appends must run though the other has had its turn.
         let rounds = try await onLoop { actor in
-            let module = LoopActor(MeshLoop(wrapping: actor.loop.unsafeUVLoop))
+            let module = LoopActor(EventLoop(wrapping: actor.loop.unsafeUVLoop))
             var rounds = 0
             for _ in 0..<1_000 { rounds += await module.run { _ in 1 } }
             try module.loop.shutDown()

@@ -129,7 +129,7 @@ struct Bench {
     let factory: ModuleTransportFactory
     let recorder = Recorder()
 
-    init(_ name: String, _ loop: MeshLoop, settings: ModuleSettings = ModuleSettings()) throws {
+    init(_ name: String, _ loop: EventLoop, settings: ModuleSettings = ModuleSettings()) throws {
         let module = try ModuleLoader().load(name, path: Fixture.path(name))
         factory = ModuleTransportFactory(module: module, loop: loop, log: recorder.log, settings: settings)
     }

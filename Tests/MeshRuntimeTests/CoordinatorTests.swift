@@ -330,13 +330,13 @@ struct CoordinatorTests {
 
 /// Counts the connects under way over many transports.
 private actor Gauge {
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private var transports: [CountedTransport] = []
     private var current = 0
     private(set) var most = 0
 
-    init(_ loop: MeshLoop) { self.loop = loop }
+    init(_ loop: EventLoop) { self.loop = loop }
 
     nonisolated func settings(_ name: String) -> DeviceSettings {
         DeviceSettings(name: name, link: DeviceLinkSettings(policy: Host.hasty, adapter: .network)) { environment in
@@ -358,7 +358,7 @@ private actor Gauge {
     func loseAll() async { for transport in transports { await transport.lose() } }
 
     private actor CountedTransport: MeshTransport {
-        nonisolated let loop: MeshLoop
+        nonisolated let loop: EventLoop
         nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
         private let gauge: Gauge
         private let environment: TransportEnvironment

@@ -12,7 +12,7 @@ import Testing
 /// A loop thread with a bus, an intent store in a directory of its own, and a coordinator.
 struct Host {
     let thread: LoopThread
-    let loop: MeshLoop
+    let loop: EventLoop
     let actor: LoopActor
     let directory: String
     let events: EventBus
@@ -102,11 +102,11 @@ struct Host {
 
 /// Takes events for a test that is not on the loop.
 actor Listener {
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     let subscription: EventSubscription
 
-    init(loop: MeshLoop, subscription: EventSubscription) {
+    init(loop: EventLoop, subscription: EventSubscription) {
         self.loop = loop
         self.subscription = subscription
     }

@@ -12,7 +12,7 @@ import Testing
 
 struct IntentStoreTests {
     /// Runs `body` with an empty directory and a loop.
-    private func withDirectory(_ body: (String, MeshLoop) async throws -> Void) async throws {
+    private func withDirectory(_ body: (String, EventLoop) async throws -> Void) async throws {
         let directory = try Host.temporaryDirectory()
         defer { Host.removeDirectory(directory) }
         let thread = LoopThread()

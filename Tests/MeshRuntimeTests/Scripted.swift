@@ -9,12 +9,12 @@ import MeshTransportAPI
 
 /// Something a test waits for: values come in as they happen and are taken in that order.
 actor Inbox<Value: Sendable> {
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private var values: [Value] = []
     private var waiters: [CheckedContinuation<Value, Never>] = []
 
-    init(_ loop: MeshLoop) { self.loop = loop }
+    init(_ loop: EventLoop) { self.loop = loop }
 
     var count: Int { values.count }
 
@@ -36,7 +36,7 @@ actor ScriptedTransport: MeshTransport {
         case send(Data)
     }
 
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let calls: Inbox<Call>
     nonisolated let environment: TransportEnvironment
@@ -52,7 +52,7 @@ actor ScriptedTransport: MeshTransport {
     private var greeting: Data?
     private var earlyAnswer: MeshError??
 
-    init(_ loop: MeshLoop, _ environment: TransportEnvironment) {
+    init(_ loop: EventLoop, _ environment: TransportEnvironment) {
         self.loop = loop
         self.environment = environment
         calls = Inbox(loop)
@@ -125,7 +125,7 @@ actor ScriptedSession: LinkSession {
         case lost(MeshError?)
     }
 
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let told: Inbox<Told>
     private(set) var link: EstablishedLink?
@@ -133,7 +133,7 @@ actor ScriptedSession: LinkSession {
     private var earlyAnswer: MeshError??
     private let isWilling: Bool
 
-    init(_ loop: MeshLoop, isWilling: Bool = false) {
+    init(_ loop: EventLoop, isWilling: Bool = false) {
         self.loop = loop
         self.isWilling = isWilling
         told = Inbox(loop)

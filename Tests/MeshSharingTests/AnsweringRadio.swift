@@ -7,7 +7,7 @@ import MeshTransportAPI
 
 /// A radio as a transport: answers what the closure says, pushes what the test says.
 actor AnsweringRadio: MeshTransport {
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private var answers: @Sendable (Data) -> [Data]
     private var frames: AsyncStream<Data>.Continuation?
@@ -16,7 +16,7 @@ actor AnsweringRadio: MeshTransport {
     private(set) var received: [Data] = []
     private(set) var connects = 0
 
-    init(_ loop: MeshLoop, _ environment: TransportEnvironment, answers: @escaping @Sendable (Data) -> [Data]) {
+    init(_ loop: EventLoop, _ environment: TransportEnvironment, answers: @escaping @Sendable (Data) -> [Data]) {
         self.loop = loop
         self.answers = answers
         linkEvents = environment.linkEvents

@@ -127,7 +127,10 @@ struct RadioSessionTests {
             let asked = Mutex(0)
             await radio.answer { command in
                 switch command {
-                case Self.getBattery: asked.withLock { $0 += 1; return $0 == 1 } ? [] : [Data([0x0C, 0x22, 0x22])]
+                case Self.getBattery:
+                    asked.withLock {
+                        $0 += 1; return $0 == 1
+                    } ? [] : [Data([0x0C, 0x22, 0x22])]
                 case Self.getTime: [Self.battery, Self.time]
                 default: AnsweringRadio.usual(command)
                 }
@@ -226,7 +229,10 @@ struct RadioSessionTests {
             await radio.answer { command in
                 // Golden bytes: reference §3.3 R8, decoded with meshcore_py 2.3.17.
                 command == Data([0x0A])
-                    ? [Data([0x10, 0xF8, 0, 0, 1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xFF, 0, 0x80, 0, 0x92, 0x65]) + Data("Hello".utf8)]
+                    ? [
+                        Data([0x10, 0xF8, 0, 0, 1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xFF, 0, 0x80, 0, 0x92, 0x65])
+                            + Data("Hello".utf8)
+                    ]
                     : AnsweringRadio.usual(command)
             }
             let client = try await bench.client()

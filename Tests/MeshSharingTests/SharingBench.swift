@@ -14,7 +14,7 @@ import Testing
 
 /// One device `roof` with an ``AnsweringRadio`` behind it and a share on a Unix socket, on a loop of its own.
 actor SharingBench {
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let session: RadioSession
     nonisolated let bus: EventBus
@@ -25,7 +25,7 @@ actor SharingBench {
     var path: String { "\(folder)/share.sock" }
 
     private init(
-        _ loop: MeshLoop, _ folder: String, _ session: RadioSession, _ bus: EventBus,
+        _ loop: EventLoop, _ folder: String, _ session: RadioSession, _ bus: EventBus,
         _ coordinator: ReconnectionCoordinator
     ) {
         self.loop = loop
@@ -120,7 +120,7 @@ actor SharingBench {
 
 /// A companion client on a Unix socket.
 actor ShareTestClient {
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private var stream: LoopStream?
     private var decoder = CompanionFrameDecoder(.init(marker: .fromRadio))
@@ -128,7 +128,7 @@ actor ShareTestClient {
     private var waiter: CheckedContinuation<Data?, Never>?
     private(set) var isClosed = false
 
-    init(_ loop: MeshLoop) {
+    init(_ loop: EventLoop) {
         self.loop = loop
     }
 

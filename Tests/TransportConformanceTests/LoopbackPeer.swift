@@ -8,7 +8,7 @@ import MeshWire
 
 /// A radio's TCP server on 127.0.0.1 or ::1, led by a test.
 actor LoopbackPeer: ConformancePeer {
-    nonisolated let loop: MeshLoop
+    nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let port: UInt16
     nonisolated let host: String
@@ -27,13 +27,13 @@ actor LoopbackPeer: ConformancePeer {
 
     struct Gone: Error {}
 
-    private init(_ loop: MeshLoop, host: String, port: UInt16) {
+    private init(_ loop: EventLoop, host: String, port: UInt16) {
         self.loop = loop
         self.host = host
         self.port = port
     }
 
-    static func start(_ loop: MeshLoop, host: String = "127.0.0.1") async throws -> LoopbackPeer {
+    static func start(_ loop: EventLoop, host: String = "127.0.0.1") async throws -> LoopbackPeer {
         let port = try await LoopActor(loop).run { actor throws(LoopError) in
             // Found by binding; free again for the peer's own listener.
             try LoopListener(actor.loop, on: SocketAddress(ip: host, port: 0)!) { _ in }.address.port

@@ -6,10 +6,10 @@ public import MeshTransportAPI
 
 /// Makes links to simulated radios: the module `mock`, to try the host without hardware.
 public struct MockTransportFactory: TransportScanning {
-    private let loop: MeshLoop
+    private let loop: EventLoop
 
     /// All its transports run on `loop`.
-    public init(loop: MeshLoop) {
+    public init(loop: EventLoop) {
         self.loop = loop
     }
 

@@ -14,7 +14,7 @@ public actor SimulatedRadioTransport: TransportDiagnosing {
     /// Frames kept for a slow consumer; a radio's own send queue is far smaller, and it drops as well.
     private static let inboxLimit = 1_024
 
-    public nonisolated let loop: MeshLoop
+    public nonisolated let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private let settings: SimulatedRadioSettings
     private let environment: TransportEnvironment
@@ -25,7 +25,7 @@ public actor SimulatedRadioTransport: TransportDiagnosing {
     private var framesSent: Int64 = 0
     private var framesDropped: Int64 = 0
 
-    public init(loop: MeshLoop, settings: SimulatedRadioSettings, environment: TransportEnvironment) {
+    public init(loop: EventLoop, settings: SimulatedRadioSettings, environment: TransportEnvironment) {
         self.loop = loop
         self.settings = settings
         self.environment = environment

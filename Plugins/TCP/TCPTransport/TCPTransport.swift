@@ -41,7 +41,7 @@ public actor TCPTransport: TransportDiagnosing {
     /// How many frames may be under way to the kernel; a caller waits for each, so only a runaway one gets there.
     private static let sendLimit = 1_024
 
-    public nonisolated let loop: MeshLoop
+    public nonisolated let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let settings: TCPSettings
     private nonisolated let environment: TransportEnvironment
@@ -60,7 +60,7 @@ public actor TCPTransport: TransportDiagnosing {
     private var skippedReported: UInt64 = 0
     private var lastError: MeshError?
 
-    public init(loop: MeshLoop, settings: TCPSettings, environment: TransportEnvironment) {
+    public init(loop: EventLoop, settings: TCPSettings, environment: TransportEnvironment) {
         self.loop = loop
         self.settings = settings
         self.environment = environment

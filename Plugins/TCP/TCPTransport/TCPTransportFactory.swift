@@ -6,10 +6,10 @@ public import MeshTransportAPI
 
 /// Makes links to radios that listen on TCP: the module `tcp`.
 public struct TCPTransportFactory: TransportFactory {
-    private let loop: MeshLoop
+    private let loop: EventLoop
 
     /// All its transports run on `loop`.
-    public init(loop: MeshLoop) {
+    public init(loop: EventLoop) {
         self.loop = loop
     }
 

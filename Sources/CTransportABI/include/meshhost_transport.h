@@ -258,6 +258,7 @@ typedef struct mh_transport_ops {
 #define MH_CAP_STREAM (1ull << 3)                /* reserved: bytes instead of frames, the host does the framing */
 #define MH_CAP_PIPELINED_READS (1ull << 4)       /* several read commands may be under way at once on a link */
 #define MH_CAP_SEND_WITHOUT_RESPONSE (1ull << 5) /* send_without_response differs from send */
+#define MH_CAP_NETWORK (1ull << 6)               /* links go through the IP network and wait while it is away */
 
 /* Kinds of option. */
 #define MH_OPT_STRING 1

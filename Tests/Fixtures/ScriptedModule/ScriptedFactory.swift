@@ -17,7 +17,7 @@ struct ScriptedFactory: TransportScanning {
             OptionSpec("password", .string, default: "", help: "Not for anybody's eyes.", secret: true),
         ])
 
-    let loop: MeshLoop
+    let loop: EventLoop
 
     var descriptor: TransportDescriptor { Self.descriptor }
 

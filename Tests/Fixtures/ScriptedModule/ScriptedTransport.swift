@@ -8,14 +8,14 @@ internal import MeshTransportAPI
 
 /// A transport without a device.
 actor ScriptedTransport: TransportDiagnosing {
-    private let loop: MeshLoop
+    private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private let settings: TransportSettings
     private var stream: AsyncStream<Data>?
     private var continuation: AsyncStream<Data>.Continuation?
     private var sent = 0
 
-    init(loop: MeshLoop, settings: TransportSettings) {
+    init(loop: EventLoop, settings: TransportSettings) {
         self.loop = loop
         self.settings = settings
     }

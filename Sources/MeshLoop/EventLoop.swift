@@ -16,7 +16,7 @@ internal import Synchronization
 /// makes no wake-ups.
 ///
 /// The class is Sendable because of one invariant: all stored state but `remote` is touched on the owning thread only.
-public final class MeshLoop: SerialExecutor, @unchecked Sendable {
+public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// One thing to run on the loop's thread.
     private enum Work {
         case job(UnownedJob)
@@ -55,6 +55,7 @@ public final class MeshLoop: SerialExecutor, @unchecked Sendable {
     private var isTurning = false
     private var isClosed = false
     private(set) var turns: UInt64 = 0
+    private var taskPreference: LoopTaskExecutor?
     /// Bytes are read into this one buffer and handed on before the next read.
     let readBuffer: UnsafeMutableRawBufferPointer
 
@@ -81,7 +82,7 @@ public final class MeshLoop: SerialExecutor, @unchecked Sendable {
         afterPoll = .allocate(capacity: 1)
         moreToDo = .allocate(capacity: 1)
         readBuffer = .allocate(byteCount: 65_536, alignment: 16)
-        uv_async_init(uv, wakeUp) { MeshLoop.of($0)?.drain() }
+        uv_async_init(uv, wakeUp) { EventLoop.of($0)?.drain() }
         uv_prepare_init(uv, beforePoll)
         uv_check_init(uv, afterPoll)
         uv_idle_init(uv, moreToDo)
@@ -90,8 +91,8 @@ public final class MeshLoop: SerialExecutor, @unchecked Sendable {
         beforePoll.pointee.data = me
         afterPoll.pointee.data = me
         moreToDo.pointee.data = me
-        uv_prepare_start(beforePoll) { MeshLoop.of($0)?.drain() }
-        uv_check_start(afterPoll) { MeshLoop.of($0)?.drain() }
+        uv_prepare_start(beforePoll) { EventLoop.of($0)?.drain() }
+        uv_check_start(afterPoll) { EventLoop.of($0)?.drain() }
         uv_unref(handle(beforePoll))
         uv_unref(handle(afterPoll))
         uv_unref(handle(moreToDo))
@@ -99,7 +100,7 @@ public final class MeshLoop: SerialExecutor, @unchecked Sendable {
     }
 
     deinit {
-        precondition(isClosed, "a MeshLoop was dropped without shutDown()")
+        precondition(isClosed, "a EventLoop was dropped without shutDown()")
         readBuffer.deallocate()
         if ownsLoop { uv.deallocate() }
     }
@@ -224,7 +225,7 @@ public final class MeshLoop: SerialExecutor, @unchecked Sendable {
             defer { remote.isSignalled = true }
             return (!remote.isSignalled, true)
         }
-        precondition(isOpen, "work for a MeshLoop that has been shut down")
+        precondition(isOpen, "work for a EventLoop that has been shut down")
         if mustSignal { uv_async_send(wakeUp) }
     }
 
@@ -288,6 +289,18 @@ public final class MeshLoop: SerialExecutor, @unchecked Sendable {
         }
     }
 
+    /// The loop as the executor a task prefers: `Task(executorPreference: loop.taskExecutor)`.
+    ///
+    /// What belongs to no actor, such as the inside of `AsyncStream`, then runs on the loop too. Without it every element
+    /// of a stream goes through a thread of the global pool and back. From the loop's thread only.
+    public var taskExecutor: LoopTaskExecutor {
+        assert(isOnLoop)
+        if let taskPreference { return taskPreference }
+        let executor = LoopTaskExecutor(self)
+        taskPreference = executor
+        return executor
+    }
+
     // MARK: SerialExecutor
 
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
@@ -303,12 +316,12 @@ public final class MeshLoop: SerialExecutor, @unchecked Sendable {
     }
 }
 
-extension MeshLoop {
+extension EventLoop {
     /// The loop whose handle this is.
-    fileprivate static func of<Handle>(_ pointer: UnsafeMutablePointer<Handle>?) -> MeshLoop? {
+    fileprivate static func of<Handle>(_ pointer: UnsafeMutablePointer<Handle>?) -> EventLoop? {
         guard let pointer else { return nil }
         let data = handle(pointer).pointee.data
-        return data.map { Unmanaged<MeshLoop>.fromOpaque($0).takeUnretainedValue() }
+        return data.map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 }
 

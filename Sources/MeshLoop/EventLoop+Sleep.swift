@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-extension MeshLoop {
+extension EventLoop {
     /// Waits for `delay` without leaving the loop. Throws `CancellationError` at once when the task is cancelled.
     ///
     /// `Task.sleep` would wake a thread of the global executor; this is one libuv timer.
@@ -20,13 +20,13 @@ extension MeshLoop {
     }
 
     private actor Sleeper {
-        nonisolated let loop: MeshLoop
+        nonisolated let loop: EventLoop
         nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
         private var timer: LoopTimer?
         private var waiter: CheckedContinuation<Bool, Never>?
         private var isCancelled = false
 
-        init(loop: MeshLoop) {
+        init(loop: EventLoop) {
             self.loop = loop
         }
 

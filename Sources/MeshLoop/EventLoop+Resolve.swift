@@ -4,7 +4,7 @@
 internal import CLibUV
 internal import Glibc
 
-extension MeshLoop {
+extension EventLoop {
     /// The addresses of a host, in the order the resolver prefers (RFC 6724). A numeric host needs no resolver.
     ///
     /// Runs on libuv's thread pool; cancelling the task ends the wait at once.
@@ -39,7 +39,7 @@ private final class ResolveRequest: @unchecked Sendable {
         uv.deallocate()
     }
 
-    func start(on loop: MeshLoop, host: String, port: UInt16, completion: @escaping Completion) {
+    func start(on loop: EventLoop, host: String, port: UInt16, completion: @escaping Completion) {
         self.host = host
         self.completion = completion
         if isCancelled { return cancel() }

@@ -3,7 +3,7 @@
 
 internal import CLibUV
 
-extension MeshLoop {
+extension EventLoop {
     /// Runs blocking work (file writes with fsync, say) on libuv's thread pool and comes back with its result.
     ///
     /// The work is not interrupted by cancellation: it ends, and its result is returned.
@@ -44,7 +44,7 @@ private final class BlockingRequest: @unchecked Sendable {
         uv.deallocate()
     }
 
-    func start(on loop: MeshLoop) {
+    func start(on loop: EventLoop) {
         uv.pointee.data = Unmanaged.passRetained(self).toOpaque()
         let status = uv_queue_work(
             loop.uv, uv, { BlockingRequest.run($0) }, { request, _ in BlockingRequest.end(request) })

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import FoundationEssentials
+import Glibc
+import MeshTransportAPI
+import Testing
+
+@testable import MeshDaemon
+
+struct ControlProtocolTests {
+    static func lines(_ splitter: inout LineSplitter, _ text: String, limit: Int = 100) -> [String]? {
+        Array(text.utf8).withUnsafeBytes { splitter.lines(adding: $0, limit: limit) }?
+            .map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test func `lines come whole, however they were cut`() {
+        var splitter = LineSplitter()
+        #expect(Self.lines(&splitter, "one\ntw") == ["one"])
+        #expect(Self.lines(&splitter, "o") == [])
+        #expect(Self.lines(&splitter, "\n\nthree\n") == ["two", "", "three"])
+    }
+
+    @Test func `a line without end is given up at the limit`() {
+        var splitter = LineSplitter()
+        #expect(Self.lines(&splitter, String(repeating: "x", count: 10), limit: 10) == [])
+        #expect(Self.lines(&splitter, "x", limit: 10) == nil)
+    }
+
+    @Test func `a request reads back`() throws {
+        let request = ControlProtocol.Request(method: "device", params: ["name": "roof"])
+        let read = try ControlProtocol.Request(request.line)
+        #expect(read.method == "device" && read.params == ["name": "roof"] && read.id == 1)
+        #expect(throws: MeshError.self) { try ControlProtocol.Request(Data("{}".utf8)) }
+        #expect(throws: MeshError.self) { try ControlProtocol.Request(Data("devices".utf8)) }
+    }
+
+    @Test func `frames are decoded from hexadecimal digits`() throws {
+        let bytes = try #require(Data(hexadecimal: "0x3c 02:00 1603"))
+        #expect(FrameDecoding.frames(in: bytes).map { $0["name"] } == ["DEVICE_QUERY"])
+        #expect(Data(hexadecimal: "1") == nil && Data(hexadecimal: "zz") == nil)
+        let cut = FrameDecoding.frames(in: try #require(Data(hexadecimal: "3e050001")))
+        #expect(cut.count == 1 && cut[0]["error"]?.stringValue?.contains("cut") == true)
+        #expect(FrameDecoding.frames(in: Data()).count == 1)
+    }
+}
+
+struct SystemdNotifierTests {
+    @Test func `it tells the service manager, and nobody when there is none`() throws {
+        let path = "/tmp/meshhost-notify-\(getpid())"
+        let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        defer {
+            close(descriptor)
+            unlink(path)
+        }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let status = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        #expect(status == 0)
+        let notifier = SystemdNotifier(environment: ["NOTIFY_SOCKET": path, "WATCHDOG_USEC": "30000000"])
+        notifier.ready(status: "1 device")
+        var buffer = [UInt8](repeating: 0, count: 256)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        #expect(String(decoding: buffer[..<count], as: UTF8.self) == "READY=1\nSTATUS=1 device")
+        #expect(notifier.watchdogInterval == .seconds(15))
+        SystemdNotifier(environment: [:]).ready(status: "")
+    }
+
+    @Test func `a watchdog of another process is not ours`() {
+        let environment = ["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"]
+        #expect(SystemdNotifier(environment: environment, pid: 2).watchdogInterval == nil)
+        #expect(SystemdNotifier(environment: environment, pid: 1).watchdogInterval == .seconds(15))
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import Testing
+
+@testable import MeshDaemon
+
+struct HostCommandTests {
+    static func parse(_ line: String) throws -> (HostCommand, HostOptions) {
+        let (command, options) = try HostCommand.parse(line.split(separator: " ").map(String.init))
+        return (command, options)
+    }
+
+    @Test(arguments: [
+        ("run", HostCommand.run), ("check", .check), ("config show", .configShow), ("config schema", .configSchema),
+        ("modules", .modules), ("modules list", .modules), ("devices", .devices), ("clients", .clients),
+        ("device roof", .device(name: "roof", .status)), ("device roof status", .device(name: "roof", .status)),
+        ("device roof connect", .device(name: "roof", .connect)),
+        ("device roof disconnect", .device(name: "roof", .disconnect)),
+        ("device roof reconnect", .device(name: "roof", .reconnect)),
+        ("device roof release", .device(name: "roof", .release(for: nil))),
+        ("device roof release --for 10m", .device(name: "roof", .release(for: .seconds(600)))),
+        ("decode frame 16 03", .decodeFrame(hex: "1603")), ("version", .version), ("--version", .version),
+        ("help", .help), ("", .help), ("run --help", .help), ("reload", .reload),
+        (
+            "listen roof --type link,advert --type client --since 7 --count 3",
+            .listen(.init(device: "roof", types: ["link", "advert", "client"], since: 7, count: 3))
+        ),
+    ])
+    func `a command is read`(_ line: String, _ command: HostCommand) throws {
+        #expect(try Self.parse(line).0 == command)
+    }
+
+    @Test func `options stand anywhere, and name=value is the same as name value`() throws {
+        let (command, options) = try Self.parse(
+            "--json run -c a.toml --config=b.toml --set daemon.log_level=debug --control /run/x.sock -q")
+        #expect(command == .run)
+        #expect(
+            options
+                == HostOptions(
+                    configFiles: ["a.toml", "b.toml"], assignments: ["daemon.log_level=debug"],
+                    controlSocket: "/run/x.sock", isJSON: true, isQuiet: true))
+    }
+
+    @Test(arguments: [
+        ("chek", "unknown command \"chek\"; did you mean check?"),
+        ("zebra", "unknown command \"zebra\""),
+        ("run --jsno", "unknown option --jsno; did you mean --json?"),
+        ("run now", "unexpected word \"now\""),
+        ("run --config", "--config needs a value"),
+        ("device roof conect", "device roof: unknown verb \"conect\"; did you mean connect?"),
+        ("device", "say `device NAME status|connect|disconnect|release|reconnect`"),
+        ("device roof release --for soon", "--for soon: not a duration; write for example 10m"),
+        ("devices --for 10m", "--for only goes with device NAME release"),
+        ("clients --type link", "--type only goes with listen"),
+        ("listen --since soon", "--since soon: not a number"),
+        ("config", "config: say `config show` or `config schema`"),
+        ("decode frames", "decode: say `decode frame HEX`"),
+    ])
+    func `a mistake is named, with what to type`(_ line: String, _ message: String) {
+        #expect(throws: UsageError(message: message)) { try Self.parse(line) }
+    }
+
+    @Test func `every command stands in the help`() {
+        for word in [
+            "run", "check", "config show", "modules", "devices", "device NAME", "clients", "listen", "reload",
+            "decode frame", "version",
+        ] {
+            #expect(HostCommand.usage.contains("\n  \(word)"), "\(word)")
+        }
+    }
+}
