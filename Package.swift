@@ -18,9 +18,22 @@ func swiftTarget(_ name: String, _ dependencies: [Target.Dependency] = [], path:
     .target(name: name, dependencies: dependencies, path: path, swiftSettings: common)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target {
+/// A target whose only file exports the module ABI. The linker keeps everything else of it hidden, so that two modules,
+/// each with its own copy of the Swift targets, do not see each other's symbols.
+func moduleTarget(_ name: String, _ dependencies: [Target.Dependency] = [], path: String) -> Target {
+    .target(
+        name: name, dependencies: dependencies + ["MeshModuleSDK", "CTransportABI"], path: path, swiftSettings: common,
+        linkerSettings: [
+            .unsafeFlags(["-Xlinker", "--version-script=\(Context.packageDirectory)/Plugins/module-exports.map"])
+        ])
+}
+
+func tests(
+    _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [], resources: [Resource]? = nil
+) -> Target {
     .testTarget(
-        name: name, dependencies: dependencies, path: "Tests/\(name)", resources: resources, swiftSettings: common)
+        name: name, dependencies: dependencies, path: "Tests/\(name)", exclude: exclude, resources: resources,
+        swiftSettings: common)
 }
 
 let package = Package(
@@ -39,6 +52,10 @@ let package = Package(
         // Modules: what the daemon loads when a config names them.
         .library(name: "meshhost-tcp", type: .dynamic, targets: ["TCPModule"]),
         .library(name: "meshhost-mock", type: .dynamic, targets: ["MockModule"]),
+        // Modules that only the tests load.
+        .library(name: "fixture-rude", type: .dynamic, targets: ["RudeModule"]),
+        .library(name: "fixture-other-major", type: .dynamic, targets: ["OtherMajorModule"]),
+        .library(name: "fixture-scripted", type: .dynamic, targets: ["ScriptedModule"]),
     ],
     targets: [
         // C
@@ -70,13 +87,11 @@ let package = Package(
         // modules
         swiftTarget(
             "MeshTCPTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire"], path: "Plugins/TCP/TCPTransport"),
-        swiftTarget(
-            "TCPModule", ["MeshTCPTransport", "MeshModuleSDK", "CTransportABI"], path: "Plugins/TCP/TCPModule"),
+        moduleTarget("TCPModule", ["MeshTCPTransport"], path: "Plugins/TCP/TCPModule"),
         swiftTarget(
             "MeshMockTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire", "MeshCompanion"],
             path: "Plugins/Mock/MockTransport"),
-        swiftTarget(
-            "MockModule", ["MeshMockTransport", "MeshModuleSDK", "CTransportABI"], path: "Plugins/Mock/MockModule"),
+        moduleTarget("MockModule", ["MeshMockTransport"], path: "Plugins/Mock/MockModule"),
         // tests
         tests("MeshWireTests", ["MeshWire"]),
         tests("MeshCompanionTests", ["MeshCompanion", "MeshWire"]),
@@ -85,8 +100,12 @@ let package = Package(
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop"]),
         tests(
             "MeshModuleTests",
-            ["MeshModuleHost", "MeshModuleSDK", "MeshTransportAPI", "MeshLoop", "CTransportABI"]),
-        tests("MeshConfigTests", ["MeshConfig", "MeshTransportAPI"]),
+            ["MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI"]),
+        .target(name: "RudeModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/RudeModule"),
+        .target(name: "OtherMajorModule", path: "Tests/Fixtures/OtherMajorModule"),
+        moduleTarget(
+            "ScriptedModule", ["MeshTransportAPI", "MeshLoop"], path: "Tests/Fixtures/ScriptedModule"),
+        tests("MeshConfigTests", ["MeshConfig", "MeshTransportAPI"], exclude: ["Broken", "Valid"]),
         tests(
             "MeshSharingTests",
             [

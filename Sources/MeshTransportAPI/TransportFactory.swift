@@ -42,6 +42,8 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable {
     public static let pairing = TransportCapabilities(rawValue: 1 << 2)
     /// Several read commands may be under way at once on its links.
     public static let pipelinedReads = TransportCapabilities(rawValue: 1 << 4)
+    /// Links go through the IP network: they wait while it is away.
+    public static let network = TransportCapabilities(rawValue: 1 << 5)
 }
 
 /// What code hands to a new transport: which device, its options, and where its reports go.

@@ -15,7 +15,8 @@ public struct TCPTransportFactory: TransportFactory {
 
     public var descriptor: TransportDescriptor {
         TransportDescriptor(
-            name: "tcp", version: "1.0.0", vendor: "meshhost", license: "Apache-2.0", capabilities: .pipelinedReads,
+            name: "tcp", version: "1.0.0", vendor: "meshhost", license: "Apache-2.0",
+            capabilities: [.pipelinedReads, .network],
             options: TCPSettings.options)
     }
 

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import MeshTransportAPI
+
+/// Every key of the configuration. Only the options of modules are declared elsewhere: in their descriptors.
+public enum ConfigSchema {
+    /// All sections in the order of the reference.
+    public static let sections: [SectionSpec] = [
+        Root.section, Daemon.section, Link.section, Backoff.section, Module.section, Device.section, Share.section,
+    ]
+
+    enum Root {
+        static let configVersion = ConfigKey<Int>(
+            "config_version", type: "1", fallback: 1, defaultText: "1",
+            help: "The version of this format."
+        ) { node throws(Complaint) in
+            switch node.value {
+            case .integer(1), .unparsed("1"): return 1
+            case .integer, .unparsed:
+                throw Complaint(
+                    .versionUnsupported, "this meshhost reads \"config_version\" 1 only",
+                    hint: "install a meshhost that knows the other version, or write config_version = 1")
+            default: throw .wrongType("config_version", takes: "a whole number", node, hint: "write config_version = 1")
+            }
+        }
+        static let section = SectionSpec(
+            "", help: "The top of the file.",
+            keys: [
+                configVersion.spec,
+                .table("daemon", help: "The daemon itself."),
+                .table("defaults", help: "What devices inherit."),
+                .table("module", help: "Modules outside the search path."),
+                .table("device", help: "The devices.", isList: true),
+                .table("share", help: "Local endpoints through which clients use a device.", isList: true),
+            ])
+        /// The only key of `[defaults]`.
+        static let defaultsKeys: [KeySpec] = [.table("link", help: Link.section.help)]
+    }
+
+    enum Daemon {
+        static let logLevel = ConfigKey.logLevel(
+            "log_level", default: .info, help: "The least grave log records that are written.")
+        static let stateDir = ConfigKey.path(
+            "state_dir", default: "/var/lib/meshhost", restart: true,
+            help: "The folder for what must survive a restart.")
+        static let controlSocket = ConfigKey.path(
+            "control_socket", default: "/run/meshhost/control.sock", restart: true,
+            help: "The Unix socket that the command line talks to.")
+        static let modulePath = ConfigKey.paths(
+            "module_path", restart: true,
+            help: "Folders that are searched for modules, in this order. Empty: the built-in search path.")
+        static let section = SectionSpec(
+            "[daemon]", help: "The daemon itself.",
+            keys: [logLevel.spec, stateDir.spec, controlSocket.spec, modulePath.spec])
+    }
+
+    enum Link {
+        static let connectTimeout = ConfigKey.duration(
+            "connect_timeout", .milliseconds(10)...(.hours(1)), default: .seconds(10),
+            help: "How long one attempt to connect may take.")
+        static let maxRetries = ConfigKey.int(
+            "max_retries", 0...1_000_000, default: 0,
+            help: "How many attempts in a row may fail before the host gives up; 0 means never.")
+        static let stableAfter = ConfigKey.duration(
+            "stable_after", .zero...(.hours(24)), default: .seconds(30),
+            help: "How long a link must have been up for the next loss to start again with the shortest wait.")
+        static let contentionBackoff = ConfigKey.duration(
+            "contention_backoff", .zero...(.hours(24)), default: .seconds(300),
+            help: "How long to wait while another host takes the device away again and again.")
+        static let section = SectionSpec(
+            "[defaults.link]",
+            help: "How links are made and kept. Every device inherits it; the same keys in link of a device win.",
+            keys: [
+                connectTimeout.spec, .table("backoff", help: Backoff.section.help), maxRetries.spec, stableAfter.spec,
+                contentionBackoff.spec,
+            ])
+    }
+
+    enum Backoff {
+        static let first = ConfigKey.duration(
+            "first", .milliseconds(1)...(.hours(24)), default: .milliseconds(250),
+            help: "The longest wait before the second attempt; it doubles from attempt to attempt.")
+        static let max = ConfigKey.duration(
+            "max", .milliseconds(1)...(.hours(24)), default: .seconds(30), help: "The longest wait of all.")
+        static let section = SectionSpec(
+            "backoff of [defaults.link]",
+            help: "The waits between attempts to connect: random, up to a bound that grows.",
+            keys: [first.spec, max.spec])
+    }
+
+    enum Module {
+        static let path = ConfigKey.text(
+            "path", type: "absolute path", required: true,
+            help: "The module's shared library.", rule: .absolutePath)
+        static let section = SectionSpec(
+            "[module.NAME]", help: "A module outside the search path.", keys: [path.spec])
+    }
+
+    enum Device {
+        static let name = ConfigKey.text(
+            "name", type: "a-z, 0-9, _ and -, at most 32", required: true,
+            help: "The stable name of the device in commands, logs and topics.", rule: .name)
+        static let module = ConfigKey.text(
+            "module", type: "module name", required: true,
+            help: "The module that makes the link, such as tcp.", rule: .moduleName)
+        static let optional = ConfigKey.bool(
+            "optional", default: false,
+            help: "Whether the host starts without the device when its module is not available.")
+        static let autoconnect = ConfigKey.bool(
+            "autoconnect", default: true,
+            help: "Whether the link is wanted as long as nobody said otherwise with connect or disconnect.")
+        static let proto = ConfigKey<DeviceProtocol>.choice(
+            "protocol", default: .companion,
+            help: "What the host speaks with the device: the MeshCore companion protocol, or nothing.")
+        static let adapter = ConfigKey.text(
+            "adapter", type: "text", help: "The local hardware that the link goes through, such as hci0.",
+            rule: .notEmpty)
+        static let section = SectionSpec(
+            "[[device]]",
+            help: "One device. The options of its module stand here too, or below options.",
+            keys: [
+                name.spec, module.spec, optional.spec, autoconnect.spec, proto.spec, adapter.spec,
+                .table("link", help: Link.section.help),
+                .table("options", help: "The module's options, where one is called like a key of this section."),
+            ])
+        /// The keys that are not options of a module.
+        static let keyNames = Set(section.keys.map(\.name))
+    }
+
+    enum Share {
+        static let name = ConfigKey.text(
+            "name", type: "a-z, 0-9, _ and -, at most 32",
+            help: "The name of the share, by which later layers change it.", rule: .name)
+        static let type = ConfigKey.requiredChoice(
+            "type", ShareKind.self, help: "What clients speak: the companion protocol over TCP or a Unix socket.")
+        static let device = ConfigKey.text(
+            "device", type: "device name", required: true, help: "The device that clients use.", rule: .notEmpty)
+        static let listen = ConfigKey.textOrList(
+            "listen", type: "\"host:port\", a list of them, or an absolute path", help: "Where clients connect to.")
+        static let role = ConfigKey<ShareRole>.choice("role", default: .chat, help: "The most a client may do.")
+        static let insecure = ConfigKey.bool(
+            "insecure", default: false,
+            help: "Whether clients on the network may connect, although nothing asks them who they are.")
+        static let maxClients = ConfigKey.int(
+            "max_clients", 1...1000, default: 16, help: "How many clients may be connected at once.")
+        static let queueFrames = ConfigKey.int(
+            "queue_frames", 1...65_536, default: 256, help: "How many frames may wait for one client.")
+        static let queueBytes = ConfigKey.int(
+            "queue_bytes", 1024...16_777_216, default: 65_536, help: "How many bytes may wait for one client.")
+        static let stuckTimeout = ConfigKey.duration(
+            "stuck_timeout", .milliseconds(100)...(.hours(24)), default: .seconds(30),
+            help: "How long a client may take nothing before it is disconnected.")
+        static let section = SectionSpec(
+            "[[share]]", help: "A local endpoint through which clients use a device.",
+            keys: [
+                name.spec, type.spec, device.spec, listen.spec, role.spec, insecure.spec, maxClients.spec,
+                queueFrames.spec, queueBytes.spec, stuckTimeout.spec,
+            ])
+    }
+}
+
+extension KeySpec {
+    /// A key that holds further keys.
+    static func table(_ name: String, help: String, isList: Bool = false) -> KeySpec {
+        KeySpec(
+            name: name, typeText: isList ? "list of tables" : "table", defaultText: nil, isRequired: false,
+            needsRestart: false, help: help)
+    }
+}
+
+extension Duration {
+    fileprivate static func hours(_ count: Int64) -> Duration { .seconds(count * 3_600) }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+public import MeshTransportAPI
+
+/// A configuration that was checked: everything in it can be used as it is.
+public struct HostConfig: Sendable, Hashable {
+    public var daemon = DaemonConfig()
+    /// `[defaults.link]`; already part of every device's ``DeviceConfig/link``.
+    public var linkDefaults = LinkConfig()
+    public var modules: [ModuleConfig] = []
+    public var devices: [DeviceConfig] = []
+    public var shares: [ShareConfig] = []
+
+    public init() {}
+}
+
+/// `[daemon]`
+public struct DaemonConfig: Sendable, Hashable {
+    public var logLevel = ConfigSchema.Daemon.logLevel.fallback
+    public var stateDirectory = ConfigSchema.Daemon.stateDir.fallback
+    public var controlSocket = ConfigSchema.Daemon.controlSocket.fallback
+    /// Folders that are searched for modules; empty means the built-in search path.
+    public var modulePath = ConfigSchema.Daemon.modulePath.fallback
+
+    public init() {}
+}
+
+/// `[defaults.link]` and `link` of a device: how a link is made and kept.
+public struct LinkConfig: Sendable, Hashable {
+    public var connectTimeout = ConfigSchema.Link.connectTimeout.fallback
+    public var backoffFirst = ConfigSchema.Backoff.first.fallback
+    public var backoffMaximum = ConfigSchema.Backoff.max.fallback
+    /// 0 means that the host never gives up.
+    public var maximumRetries = ConfigSchema.Link.maxRetries.fallback
+    public var stableAfter = ConfigSchema.Link.stableAfter.fallback
+    public var contentionBackoff = ConfigSchema.Link.contentionBackoff.fallback
+
+    public init() {}
+}
+
+/// `[module.NAME]`: a module outside the search path.
+public struct ModuleConfig: Sendable, Hashable {
+    public var name: String
+    public var path: String
+    public var position: SourcePosition
+
+    public init(name: String, path: String, position: SourcePosition = .none) {
+        self.name = name
+        self.path = path
+        self.position = position
+    }
+}

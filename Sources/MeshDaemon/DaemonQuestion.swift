@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshTransportAPI
+
+/// A command that a running daemon answers: asks, and shows the answer.
+struct DaemonQuestion {
+    var command: HostCommand
+    var options: HostOptions
+
+    func ask(_ client: inout ControlClient) throws(MeshError) {
+        switch command {
+        case .modules:
+            Self.show(modules: try client.ask("modules")["modules"]?.arrayValue ?? [], options)
+        case .devices:
+            let answer = try client.ask("devices")
+            if options.isJSON { return Terminal.write(answer) }
+            Terminal.write(Self.table(devices: answer["devices"]?.arrayValue ?? []))
+        case .device(let name, let verb):
+            let answer = try client.ask("device", Self.params(name, verb))
+            if options.isJSON { return Terminal.write(answer) }
+            Terminal.write(Self.table(devices: [answer["device"] ?? .null]))
+        case .clients:
+            let answer = try client.ask("clients")
+            if options.isJSON { return Terminal.write(answer) }
+            Terminal.write(Self.table(clients: answer["clients"]?.arrayValue ?? []))
+        case .listen(let listen):
+            try self.listen(listen, &client)
+        case .run, .check, .configShow, .configSchema, .decodeFrame, .version, .help:
+            break
+        }
+    }
+
+    private func listen(_ listen: HostCommand.ListenOptions, _ client: inout ControlClient) throws(MeshError) {
+        var params: [String: JSONValue] = ["types": .array(listen.types.map { .string($0) })]
+        if let device = listen.device { params["device"] = .string(device) }
+        if let since = listen.since { params["since"] = .int(Int64(clamping: since)) }
+        var left = listen.count ?? .max
+        var isAccepted = false
+        do throws(MeshError) {
+            try client.stream("listen", .object(params)) { event in
+                Terminal.write(event.text() + "\n")
+                if event["type"] == "listen.ready" { isAccepted = true } else { left -= 1 }
+                return left > 0
+            }
+        } catch {
+            // The daemon has stopped: the stream is at its end.
+            guard isAccepted, error.code == .serviceUnavailable else { throw error }
+        }
+    }
+
+    private static func params(_ name: String, _ verb: HostCommand.DeviceVerb) -> JSONValue {
+        switch verb {
+        case .status: ["name": .string(name), "verb": "status"]
+        case .connect: ["name": .string(name), "verb": "connect"]
+        case .disconnect: ["name": .string(name), "verb": "disconnect"]
+        case .reconnect: ["name": .string(name), "verb": "reconnect"]
+        case .release(nil): ["name": .string(name), "verb": "release"]
+        case .release(let time?):
+            ["name": .string(name), "verb": "release", "for_ms": .int(Int64(time / .milliseconds(1)))]
+        }
+    }
+
+    // MARK: Tables
+
+    static func show(modules: [JSONValue], _ options: HostOptions) {
+        if options.isJSON {
+            return Terminal.write(["schema": "meshhost.modules/1", "modules": .array(modules)])
+        }
+        var table = TextTable(header: ["NAME", "STATE", "VERSION", "ABI", "PATH"])
+        var reasons: [String] = []
+        for module in modules {
+            table.add([
+                text(module["name"]), text(module["state"]), text(module["version"]), text(module["abi"]),
+                text(module["path"]),
+            ])
+            if let reason = module["reason"]?.stringValue { reasons.append("\(text(module["name"])): \(reason)\n") }
+        }
+        Terminal.write(table.text + reasons.joined())
+    }
+
+    private static func table(devices: [JSONValue]) -> String {
+        var table = TextTable(header: ["DEVICE", "STATE", "INTENT", "MODULE", "PEER", "SHARES", "NOTE"])
+        for device in devices {
+            let shares = (device["shares"]?.arrayValue ?? []).map { share in
+                "\(text(share["listen"])) (\(share["clients"]?.intValue ?? 0))"
+            }
+            let note = device["disabled"]?.stringValue ?? device["waiting"]?["text"]?.stringValue ?? ""
+            table.add([
+                text(device["name"]), text(device["state"]), text(device["intent"]), text(device["module"]),
+                text(device["peer"]), shares.joined(separator: " "), note,
+            ])
+        }
+        return table.text
+    }
+
+    private static func table(clients: [JSONValue]) -> String {
+        var table = TextTable(header: ["ID", "DEVICE", "SHARE", "PEER", "ROLE", "IN", "OUT", "QUEUE", "DROPPED"])
+        for client in clients {
+            table.add([
+                text(client["id"]), text(client["device"]), text(client["share"]), text(client["peer"]),
+                text(client["role"]), text(client["frames_in"]), text(client["frames_out"]),
+                text(client["queue_frames"]), text(client["dropped"]),
+            ])
+        }
+        return table.text
+    }
+
+    private static func text(_ value: JSONValue?) -> String {
+        switch value {
+        case .string(let text)?: text
+        case .int(let number)?: "\(number)"
+        case .null?, nil: "-"
+        case let value?: value.text()
+        }
+    }
+}

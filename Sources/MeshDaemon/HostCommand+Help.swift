@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+extension HostCommand {
+    static let usage = """
+        meshhost: a host for mesh radios and other byte-link devices
+
+        usage: meshhost COMMAND [options]
+
+          run                       load modules, connect devices, serve clients
+          check                     check the config without touching any device
+          config show | schema      the config in force (secrets hidden) | every key it may have
+          modules                   transport modules: found, loaded or refused, and why
+          devices                   all devices with their links
+          device NAME [VERB]        status | connect | disconnect | release [--for 10m] | reconnect
+          clients                   who is connected to the shares
+          listen [DEVICE]           events as JSON lines [--type link,advert] [--since SEQ] [--count N]
+          decode frame HEX          what a companion frame says
+          version                   version of this program
+
+        options:
+          -c, --config FILE         config file; repeatable; then /etc/meshhost is not read
+              --set KEY=VALUE       override one key, such as daemon.log_level=debug
+              --control PATH        control socket of the running daemon (or MESHHOST_CONTROL)
+              --json                one JSON document instead of a table
+          -q, --quiet               no output but errors
+          -h, --help                this text
+
+        Data goes to stdout, diagnostics to stderr. Exit status: 0 ok, 64 usage, 69 no daemon or another
+        instance, 70 internal, 77 permission, 78 configuration.
+
+        """
+}
+
+/// Exit statuses (sysexits.h).
+enum ExitStatus: Int32 {
+    case ok = 0
+    case usage = 64
+    case unavailable = 69
+    case internalError = 70
+    case permission = 77
+    case configuration = 78
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshTransportAPI
+
+extension HostCommand {
+    /// Reads the words after the program's name. Options may stand anywhere.
+    static func parse(_ words: [String]) throws(UsageError) -> (command: HostCommand, options: HostOptions) {
+        var scanner = WordScanner(words)
+        var options = HostOptions()
+        var listen = ListenOptions()
+        var release: Duration?
+        var positional: [String] = []
+        var wantsHelp = false
+        var listenWords: [String] = []
+        var releaseWords: [String] = []
+        while let word = scanner.next() {
+            switch word {
+            case "--config", "-c": options.configFiles.append(try scanner.value(of: word))
+            case "--set": options.assignments.append(try scanner.value(of: word))
+            case "--control": options.controlSocket = try scanner.value(of: word)
+            case "--json": options.isJSON = true
+            case "--quiet", "-q": options.isQuiet = true
+            case "--help", "-h": wantsHelp = true
+            case "--version": positional.append("version")
+            case "--type":
+                listen.types += try scanner.value(of: word).split(separator: ",").map(String.init)
+                listenWords.append(word)
+            case "--since":
+                listen.since = try scanner.number(of: word)
+                listenWords.append(word)
+            case "--count":
+                listen.count = Int(try scanner.number(of: word))
+                listenWords.append(word)
+            case "--for":
+                let text = try scanner.value(of: word)
+                guard let duration = Duration(optionText: text) else {
+                    throw UsageError(message: "--for \(text): not a duration; write for example 10m")
+                }
+                release = duration
+                releaseWords.append(word)
+            default:
+                if word.hasPrefix("-"), word.count > 1 {
+                    let near = NearestName.of(word, among: Self.optionNames).map { "; did you mean \($0)?" } ?? ""
+                    throw UsageError(message: "unknown option \(word)\(near)")
+                }
+                positional.append(word)
+            }
+        }
+        if wantsHelp { return (.help(topic: positional.first), options) }
+        let command = try command(positional, listen, release)
+        if case .listen = command {
+        } else if let word = listenWords.first {
+            throw UsageError(message: "\(word) only goes with listen")
+        }
+        if case .device(_, .release) = command {
+        } else if let word = releaseWords.first {
+            throw UsageError(message: "\(word) only goes with device NAME release")
+        }
+        return (command, options)
+    }
+
+    private static let optionNames = [
+        "--config", "--set", "--control", "--json", "--quiet", "--help", "--version", "--type", "--since", "--count",
+        "--for",
+    ]
+
+    private static let commandNames = [
+        "run", "check", "config", "modules", "devices", "device", "clients", "listen", "decode", "version", "help",
+    ]
+
+    private static func command(
+        _ words: [String], _ listen: ListenOptions, _ release: Duration?
+    ) throws(UsageError) -> HostCommand {
+        let rest = Array(words.dropFirst())
+        switch words.first {
+        case nil: return .help(topic: nil)
+        case "run": return try alone(.run, rest)
+        case "check": return try alone(.check, rest)
+        case "config":
+            switch rest {
+            case ["show"]: return .configShow
+            case ["schema"]: return .configSchema
+            default: throw UsageError(message: "config: say `config show` or `config schema`")
+            }
+        case "modules":
+            if rest == ["list"] { return .modules }
+            return try alone(.modules, rest)
+        case "devices": return try alone(.devices, rest)
+        case "device": return try device(rest, release)
+        case "clients": return try alone(.clients, rest)
+        case "listen":
+            guard rest.count <= 1 else { throw UsageError(message: "listen takes one device name at most") }
+            var listen = listen
+            listen.device = rest.first
+            return .listen(listen)
+        case "decode":
+            guard rest.first == "frame", rest.count >= 2 else {
+                throw UsageError(message: "decode: say `decode frame HEX`")
+            }
+            return .decodeFrame(hex: rest.dropFirst().joined())
+        case "version": return try alone(.version, rest)
+        case "help": return .help(topic: rest.first)
+        case let word?:
+            let near = NearestName.of(word, among: commandNames).map { "; did you mean \($0)?" } ?? ""
+            throw UsageError(message: "unknown command \"\(word)\"\(near)")
+        }
+    }
+
+    private static func alone(_ command: HostCommand, _ rest: [String]) throws(UsageError) -> HostCommand {
+        guard let extra = rest.first else { return command }
+        throw UsageError(message: "unexpected word \"\(extra)\"")
+    }
+
+    private static func device(_ words: [String], _ release: Duration?) throws(UsageError) -> HostCommand {
+        guard let name = words.first, words.count <= 2 else {
+            throw UsageError(message: "say `device NAME status|connect|disconnect|release|reconnect`")
+        }
+        switch words.dropFirst().first ?? "status" {
+        case "status": return .device(name: name, .status)
+        case "connect": return .device(name: name, .connect)
+        case "disconnect": return .device(name: name, .disconnect)
+        case "release": return .device(name: name, .release(for: release))
+        case "reconnect": return .device(name: name, .reconnect)
+        case let verb:
+            let verbs = ["status", "connect", "disconnect", "release", "reconnect"]
+            let near = NearestName.of(verb, among: verbs).map { "; did you mean \($0)?" } ?? ""
+            throw UsageError(message: "device \(name): unknown verb \"\(verb)\"\(near)")
+        }
+    }
+}
+
+/// Goes through the words of a command line; `--name=value` is two of them.
+private struct WordScanner {
+    private var words: ArraySlice<String>
+
+    init(_ words: [String]) {
+        self.words = words[...]
+    }
+
+    mutating func next() -> String? {
+        guard let word = words.popFirst() else { return nil }
+        if word.hasPrefix("--"), let equals = word.firstIndex(of: "=") {
+            words = [String(word[word.index(after: equals)...])] + words
+            return String(word[..<equals])
+        }
+        return word
+    }
+
+    mutating func value(of option: String) throws(UsageError) -> String {
+        guard let value = words.popFirst() else { throw UsageError(message: "\(option) needs a value") }
+        return value
+    }
+
+    mutating func number(of option: String) throws(UsageError) -> UInt64 {
+        let text = try value(of: option)
+        guard let number = UInt64(text) else { throw UsageError(message: "\(option) \(text): not a number") }
+        return number
+    }
+}

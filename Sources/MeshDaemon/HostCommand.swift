@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+/// What the command line asks for.
+enum HostCommand: Equatable {
+    case run
+    case check
+    case configShow
+    case configSchema
+    case modules
+    case devices
+    case device(name: String, DeviceVerb)
+    case clients
+    case listen(ListenOptions)
+    case decodeFrame(hex: String)
+    case version
+    case help(topic: String?)
+
+    /// What can be done to one device.
+    enum DeviceVerb: Equatable {
+        case status
+        case connect
+        case disconnect
+        /// For so long; nil: until told otherwise.
+        case release(for: Duration?)
+        case reconnect
+    }
+
+    /// What `listen` shows.
+    struct ListenOptions: Equatable {
+        var device: String?
+        var types: [String] = []
+        var since: UInt64?
+        var count: Int?
+    }
+}
+
+/// What stands beside the command.
+struct HostOptions: Equatable {
+    var configFiles: [String] = []
+    var assignments: [String] = []
+    var controlSocket: String?
+    var isJSON = false
+    var isQuiet = false
+}
+
+/// A mistake on the command line: what is wrong and what to type.
+struct UsageError: Error, Equatable {
+    var message: String
+}

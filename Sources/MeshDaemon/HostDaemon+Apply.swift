@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import Glibc
+internal import MeshCompanion
+internal import MeshConfig
+internal import MeshLoop
+internal import MeshModuleHost
+internal import MeshRuntime
+internal import MeshSharing
+internal import MeshTransportAPI
+
+/// Devices and shares: from config to what runs.
+extension HostDaemon {
+    // MARK: Devices
+
+    /// The session of a companion device, made when it is first needed.
+    func session(for device: String) -> RadioSession {
+        if let session = sessions[device] { return session }
+        let session = RadioSession(device: device, loop: loop, bus: bus, log: log) { [unowned self] in
+            self.assumeIsolated { $0.nextClientID() }
+        }
+        sessions[device] = session
+        return session
+    }
+
+    private func nextClientID() -> UInt64 {
+        lastClientID += 1
+        return lastClientID
+    }
+
+    /// Takes a device on. One that cannot be is told of and left out; the others go on. A disabled one is only listed.
+    func addDevice(_ device: DeviceConfig, to coordinator: ReconnectionCoordinator) async {
+        guard device.disabledReason == nil else { return }
+        do throws(MeshError) {
+            try await coordinator.addDevice(settings(of: device))
+        } catch {
+            log(.error, "a device cannot be used", [("device", device.name), ("reason", error.message)])
+        }
+    }
+
+    /// What the coordinator needs to know of a device.
+    func settings(of device: DeviceConfig) -> DeviceSettings {
+        var policy = ReconnectionPolicy()
+        policy.firstDelay = device.link.backoffFirst
+        policy.maximumDelay = device.link.backoffMaximum
+        policy.maximumRetries = device.link.maximumRetries == 0 ? nil : Int(device.link.maximumRetries)
+        policy.stableAfter = device.link.stableAfter
+        policy.connectTimeout = device.link.connectTimeout
+        policy.contentionDelay = device.link.contentionBackoff
+        let factory: Result<any TransportFactory, MeshError>
+        do throws(MeshError) {
+            factory = .success(try catalog.factory(device.module))
+        } catch {
+            factory = .failure(error)
+        }
+        let capabilities = (try? factory.get())?.descriptor.capabilities ?? []
+        let adapter =
+            device.adapter.map { AdapterSettings(name: $0) } ?? (capabilities.contains(.network) ? .network : nil)
+        let session: any LinkSession = device.deviceProtocol == .companion ? session(for: device.name) : DrainSession()
+        return DeviceSettings(
+            name: device.name, link: DeviceLinkSettings(policy: policy, adapter: adapter), session: session,
+            initialIntent: device.autoconnect ? .connect : .disconnect
+        ) { environment throws(MeshError) in
+            // Secrets are read for each new transport: a credential may have been renewed.
+            let written = try device.resolvedOptions(
+                SecretSource(environment: ProcessInfo.processInfo.environment))
+            let factory = try factory.get()
+            let (values, issues) = factory.check(written)
+            if let issue = issues.first {
+                throw MeshError(.configurationInvalid, "option \"\(issue.option)\": \(issue.message)")
+            }
+            return try factory.makeTransport(
+                TransportSettings(device: device.name, options: values, written: written, environment: environment))
+        }
+    }
+
+    // MARK: Shares
+
+    /// Opens a share; throws when one of its addresses cannot be bound.
+    func openShare(_ share: ShareConfig) async throws(MeshError) {
+        var addresses: [SocketAddress] = []
+        for listen in share.listen {
+            switch listen {
+            case .unix(let path):
+                addresses.append(SocketAddress(unixPath: path))
+            case .tcp(let host, let port):
+                do throws(LoopError) {
+                    addresses += try await loop.resolve(host: host, port: port)
+                } catch {
+                    throw MeshError(
+                        .configurationInvalid, "share \(share.id): \(host) has no address (\(error.detail))",
+                        cause: error)
+                }
+            }
+        }
+        let settings = ShareSettings(
+            name: share.id, type: share.kind.rawValue, addresses: addresses,
+            role: ClientRole(rawValue: share.role.rawValue) ?? .observe, maximumClients: Int(share.maximumClients),
+            queueFrames: Int(share.queueFrames), queueBytes: Int(share.queueBytes), stuckTimeout: share.stuckTimeout)
+        if share.isInsecure, !addresses.allSatisfy(\.isLoopback) {
+            log(.warning, "a share without authentication is open to the network", [("share", share.id)])
+        }
+        let number = try await session(for: share.device).openShare(settings)
+        shares[share.id] = OpenShare(device: share.device, number: number)
+    }
+
+    /// Closes a share and its clients' connections.
+    func closeShare(_ id: String) async {
+        guard let share = shares.removeValue(forKey: id) else { return }
+        await sessions[share.device]?.closeShare(share.number)
+    }
+
+    // MARK: Reload
+
+    /// What a reload came to.
+    struct ReloadOutcome {
+        var isAccepted: Bool
+        var report: JSONValue
+    }
+
+    /// Reads the config again and changes only what is different. A config with errors changes nothing.
+    @discardableResult
+    func reload() async -> ReloadOutcome {
+        // Two at once would work on each other's half-applied state; the second starts when the first is done.
+        while isReloading { try? await loop.sleep(for: .milliseconds(20)) }
+        isReloading = true
+        defer { isReloading = false }
+        notifier.reloading(now: loop.now)
+        defer { notifier.ready(status: "\(config.devices.count) devices, \(shares.count) shares") }
+        let reading = input.read(catalog)
+        for diagnostic in reading.diagnostics {
+            let isError = diagnostic.severity == .error
+            log(isError ? .error : .warning, diagnostic.rendered(showingSource: false))
+        }
+        guard let new = reading.config, let coordinator = running?.coordinator else {
+            log(.error, "the config was not reloaded; the one in force goes on")
+            let errors = reading.diagnostics.filter { $0.severity == .error }.map { $0.rendered(showingSource: false) }
+            let report: JSONValue = ["ok": false, "errors": .array(errors.map { .string($0) })]
+            bus.publish("config.reload", .json(report))
+            return ReloadOutcome(isAccepted: false, report: report)
+        }
+        let diff = ConfigDiff(from: config, to: new)
+        let problems = await apply(diff, new, coordinator)
+        var report: [String: JSONValue] = [
+            "ok": true, "devices_added": .array(diff.devicesAdded.map { .string($0) }),
+            "devices_removed": .array(diff.devicesRemoved.map { .string($0) }),
+            "devices_changed": .array(diff.devicesChanged.map { .string($0) }),
+            "shares_added": .array(diff.sharesAdded.map { .string($0) }),
+            "shares_removed": .array(diff.sharesRemoved.map { .string($0) }),
+            "shares_changed": .array(diff.sharesChanged.map { .string($0) }),
+            "restart_required": .array(diff.restartRequired.map { .string($0) }),
+        ]
+        if !problems.isEmpty { report["problems"] = .array(problems.map { .string($0.description) }) }
+        if !diff.restartRequired.isEmpty {
+            log(.warning, "changed keys need a restart", [("keys", diff.restartRequired.joined(separator: " "))])
+        }
+        log(.notice, "config reloaded")
+        bus.publish("config.reload", .json(.object(report)))
+        return ReloadOutcome(isAccepted: true, report: .object(report))
+    }
+
+    /// Returns what did not work; the rest runs.
+    private func apply(
+        _ diff: ConfigDiff, _ new: HostConfig, _ coordinator: ReconnectionCoordinator
+    ) async -> [MeshError] {
+        var problems: [MeshError] = []
+        let old = config
+        config = new
+        if let level = diff.logLevel { logWriter.setLevel(level) }
+        for id in diff.sharesRemoved + diff.sharesChanged { await closeShare(id) }
+        for name in diff.devicesRemoved {
+            if old.devices.first(where: { $0.name == name })?.disabledReason == nil {
+                do throws(MeshError) {
+                    try await coordinator.removeDevice(name)
+                } catch {
+                    problems.append(error)
+                }
+            }
+            sessions[name] = nil
+        }
+        for name in diff.devicesChanged + diff.devicesAdded {
+            guard let device = new.devices.first(where: { $0.name == name }) else { continue }
+            let before = old.devices.first { $0.name == name }
+            let wasTakenOn = before.map { $0.disabledReason == nil } ?? false
+            do throws(MeshError) {
+                if wasTakenOn, device.disabledReason == nil, before?.deviceProtocol == device.deviceProtocol {
+                    try await coordinator.updateDevice(settings(of: device), needsNewLink: true)
+                    continue
+                }
+                if wasTakenOn { try await coordinator.removeDevice(name) }
+                if before?.deviceProtocol != device.deviceProtocol { sessions[name] = nil }
+                if device.disabledReason == nil { try await coordinator.addDevice(settings(of: device)) }
+            } catch {
+                problems.append(error)
+            }
+        }
+        for id in diff.sharesChanged + diff.sharesAdded {
+            guard let share = new.shares.first(where: { $0.id == id }) else { continue }
+            do throws(MeshError) {
+                try await openShare(share)
+            } catch {
+                log(.error, "a share cannot be opened", [("share", id), ("reason", error.message)])
+                problems.append(error)
+            }
+        }
+        return problems
+    }
+}

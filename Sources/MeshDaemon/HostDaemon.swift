@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import Glibc
+internal import MeshConfig
+internal import MeshLoop
+internal import MeshModuleHost
+internal import MeshRuntime
+internal import MeshSharing
+internal import MeshTransportAPI
+
+/// The composition root: puts config, modules, links, shares and the control socket together, and takes them apart again.
+///
+///     config ──▶ modules ──▶ transports ──▶ coordinator ──▶ sessions ──▶ shares ──▶ clients
+///                                   └────────── bus ◀──────────┘
+///                                                └──▶ control socket, service manager
+actor HostDaemon {
+    /// What exists only while the daemon runs.
+    struct Running {
+        var state: StateDirectory
+        var coordinator: ReconnectionCoordinator
+        var control: ControlServer
+        //NETMON var network: NetworkMonitor?
+    }
+
+    nonisolated let loop: MeshLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    let input: ConfigSource
+    let logWriter: LogWriter
+    let log: LogSink
+    let notifier: SystemdNotifier
+    let bus: EventBus
+    let catalog: ModuleCatalog
+    var config: HostConfig
+    var running: Running?
+    /// One per device of the companion protocol.
+    var sessions: [String: RadioSession] = [:]
+    /// Open shares by their config's id.
+    var shares: [String: OpenShare] = [:]
+    var lastClientID: UInt64 = 0
+    var isReloading = false
+    private var signals: [LoopSignal] = []
+    private var watchdog: LoopTimer?
+    private var stopWaiter: CheckedContinuation<Void, Never>?
+    private var isStopping = false
+
+    /// A share and the session that serves it.
+    struct OpenShare {
+        var device: String
+        var number: Int
+    }
+
+    init(
+        loop: MeshLoop, input: ConfigSource, config: HostConfig, catalog: sending ModuleCatalog, logWriter: LogWriter,
+        environment: [String: String]
+    ) {
+        self.loop = loop
+        self.input = input
+        self.config = config
+        self.catalog = catalog
+        self.logWriter = logWriter
+        log = logWriter.sink
+        notifier = SystemdNotifier(environment: environment)
+        bus = EventBus(loop: loop, wallClock: { .sinceEpoch })
+    }
+
+    /// Runs until SIGTERM, SIGINT or ``stop()``. Throws what kept it from being ready; nothing is left running then.
+    func run() async throws(MeshError) {
+        do throws(MeshError) {
+            try await start()
+        } catch {
+            await tearDown()
+            throw error
+        }
+        await withCheckedContinuation { continuation in
+            if isStopping { continuation.resume() } else { stopWaiter = continuation }
+        }
+        log(.notice, "stopping")
+        notifier.stopping()
+        // A second signal must not wait for anything.
+        signals = [SIGTERM, SIGINT].compactMap { number in
+            try? LoopSignal(loop, number) { _exit(ExitStatus.ok.rawValue) }
+        }
+        await tearDown()
+    }
+
+    /// Makes ``run()`` return.
+    func stop() {
+        isStopping = true
+        stopWaiter?.resume()
+        stopWaiter = nil
+    }
+
+    // MARK: Start
+
+    private func start() async throws(MeshError) {
+        let state = try StateDirectory(config.daemon.stateDirectory)
+        catalog.onChange = { self.moduleChanged($0) }
+        let intents = try await IntentStore.open(directory: state.path, loop: loop, log: log)
+        let coordinator = ReconnectionCoordinator(
+            loop: loop, events: bus, intents: intents, log: log, wallClock: { .sinceEpoch })
+        let control = ControlServer(loop: loop, handler: self, log: log)
+        running = Running(state: state, coordinator: coordinator, control: control)
+        for status in catalog.statuses(searchPath: config.daemon.modulePath) where status.state != .found {
+            moduleChanged(status)
+        }
+        // Listeners first: a client that comes early waits for its radio, not for its port.
+        for device in config.devices where device.deviceProtocol == .companion { _ = session(for: device.name) }
+        for share in config.shares { try await openShare(share) }
+        do throws(LoopError) {
+            try await control.start(path: config.daemon.controlSocket)
+        } catch {
+            throw MeshError(control: error, path: config.daemon.controlSocket)
+        }
+        for device in config.devices { await addDevice(device, to: coordinator) }
+        //NETMON running?.network = NetworkMonitor.watch(loop: loop, coordinator: coordinator, log: log)
+        try watchSignals()
+        log(.notice, "ready", [("devices", "\(config.devices.count)"), ("shares", "\(shares.count)")])
+        bus.publish(
+            "daemon.ready",
+            .json(["devices": .int(Int64(config.devices.count)), "version": .string(Version.text)]))
+        notifier.ready(status: "\(config.devices.count) devices, \(shares.count) shares")
+        feedWatchdog()
+    }
+
+    private func watchSignals() throws(MeshError) {
+        do throws(LoopError) {
+            signals = [
+                try LoopSignal(loop, SIGTERM) { self.stop() },
+                try LoopSignal(loop, SIGINT) { self.stop() },
+                try LoopSignal(loop, SIGHUP) { Task { await self.reload() } },
+            ]
+        } catch {
+            throw MeshError(.internalError, "cannot watch signals", cause: error)
+        }
+    }
+
+    /// The timer is the loop's: a loop that is stuck does not feed the watchdog.
+    private func feedWatchdog() {
+        guard let interval = notifier.watchdogInterval else { return }
+        notifier.watchdog()
+        let timer = watchdog ?? LoopTimer(loop)
+        watchdog = timer
+        timer.schedule(after: interval) { self.feedWatchdog() }
+    }
+
+    private func moduleChanged(_ status: ModuleStatus) {
+        switch status.state {
+        case .loaded:
+            log(.notice, "module loaded", [("module", status.name), ("version", status.version ?? "")])
+            bus.publish("module.loaded", .json(status.json))
+        case .refused, .missing:
+            log(.error, "module refused", [("module", status.name), ("reason", status.reason ?? "")])
+            bus.publish("module.refused", .json(status.json))
+        case .found:
+            break
+        }
+    }
+
+    // MARK: End
+
+    /// Ends everything, the outside first: no new clients, then links, then modules. Bounded by 10 s.
+    private func tearDown() async {
+        watchdog = nil
+        for session in sessions.values { await session.closeShares() }
+        shares = [:]
+        if let running {
+            //NETMON running.network?.stop()
+            await running.coordinator.shutDown(within: .seconds(8))
+            await running.control.stop()
+        }
+        await catalog.shutDown()
+        catalog.onChange = nil
+        sessions = [:]
+        running = nil
+        signals = []
+    }
+}

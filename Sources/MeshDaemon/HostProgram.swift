@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import Glibc
+internal import MeshCompanion
+internal import MeshConfig
+internal import MeshLoop
+internal import MeshModuleHost
+internal import MeshTransportAPI
+internal import MeshWire
+
+/// The program `meshhost`: daemon and command line.
+public struct HostProgram {
+    private let options: HostOptions
+    private let command: HostCommand
+    private let environment: [String: String]
+
+    /// Does what the words after the program's name say and returns the exit status.
+    public static func run(_ words: [String], environment: [String: String]) -> Int32 {
+        do throws(UsageError) {
+            let (command, options) = try HostCommand.parse(words)
+            return HostProgram(options: options, command: command, environment: environment).run().rawValue
+        } catch {
+            Terminal.complain("meshhost: \(error.message)\ntry `meshhost help`")
+            return ExitStatus.usage.rawValue
+        }
+    }
+
+    private func run() -> ExitStatus {
+        // A client that goes away is an error of one write, not the end of the program.
+        signal(SIGPIPE, SIG_IGN)
+        switch command {
+        case .run: return runDaemon()
+        case .check: return check()
+        case .configShow: return showConfig()
+        case .configSchema:
+            Terminal.write(ConfigSchema.reference())
+            return .ok
+        case .version:
+            options.isJSON
+                ? Terminal.write(Version.json) : Terminal.write("meshhost \(Version.text), module ABI \(Version.abi)\n")
+            return .ok
+        case .help:
+            Terminal.write(HostCommand.usage)
+            return .ok
+        case .decodeFrame(let hex): return decode(hex)
+        case .modules, .devices, .device, .clients, .listen: return askDaemon()
+        }
+    }
+
+    private var source: ConfigSource {
+        ConfigSource(files: options.configFiles, assignments: options.assignments, environment: environment)
+    }
+
+    /// Runs `body` with the modules a config may name, on a loop that never turns.
+    private func withCatalog<Result>(_ body: (ModuleCatalog) -> Result) -> Result {
+        let loop = MeshLoop()
+        let result = body(ModuleCatalog(loop: loop, log: .none))
+        try? loop.shutDown()
+        return result
+    }
+
+    // MARK: The daemon
+
+    private func runDaemon() -> ExitStatus {
+        // Files the daemon makes are its own; a share's socket is given its mode by name.
+        umask(0o077)
+        raiseDescriptorLimit()
+        let logWriter = LogWriter(level: .notice, environment: environment)
+        let loop = MeshLoop()
+        let catalog = ModuleCatalog(loop: loop, log: logWriter.sink)
+        let reading = source.read(catalog)
+        for diagnostic in reading.diagnostics { Terminal.complain(diagnostic.rendered()) }
+        guard let config = reading.config else {
+            try? loop.shutDown()
+            return .configuration
+        }
+        logWriter.setLevel(config.daemon.logLevel)
+        let daemon = HostDaemon(
+            loop: loop, input: source, config: config, catalog: catalog, logWriter: logWriter, environment: environment)
+        let outcome = Outcome()
+        // The task starts on the loop and ends with it: `run` waits for both.
+        _ = daemon.assumeIsolated { daemon in
+            Task { [outcome] in
+                do throws(MeshError) {
+                    try await daemon.run()
+                } catch {
+                    outcome.error = error
+                }
+                daemon.loop.stop()
+            }
+        }
+        loop.run()
+        do throws(LoopError) {
+            try loop.shutDown()
+        } catch {
+            logWriter.sink(.warning, "not everything was closed", [("handles", error.detail)])
+        }
+        guard let error = outcome.error else { return .ok }
+        Terminal.complain("meshhost: \(error.message)")
+        return Self.status(of: error)
+    }
+
+    /// How the daemon ended. Sendable: written on the loop's thread, read by it after the loop has ended.
+    private final class Outcome: @unchecked Sendable {
+        var error: MeshError?
+    }
+
+    /// 1,000 links need more descriptors than the usual soft limit.
+    private func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    static func status(of error: MeshError) -> ExitStatus {
+        switch error.code {
+        case .serviceUnavailable, .resourceExhausted: .unavailable
+        case .permissionDenied: .permission
+        case .configurationInvalid, .moduleRefused: .configuration
+        case .invalidArgument, .deviceUnknown, .notSupported: .usage
+        default: .internalError
+        }
+    }
+
+    // MARK: Without a daemon
+
+    private func check() -> ExitStatus {
+        let reading = withCatalog { source.read($0) }
+        if options.isJSON {
+            Terminal.write([
+                "schema": "meshhost.check/1", "ok": .bool(reading.config != nil),
+                "diagnostics": .array(reading.diagnostics.map(\.json)),
+            ])
+        } else {
+            if !reading.diagnostics.isEmpty { Terminal.complain(reading.diagnostics.rendered()) }
+            if let config = reading.config, !options.isQuiet {
+                Terminal.write("ok: \(config.devices.count) devices, \(config.shares.count) shares\n")
+            }
+        }
+        return reading.config == nil ? .configuration : .ok
+    }
+
+    private func showConfig() -> ExitStatus {
+        let reading = withCatalog { source.read($0) }
+        if !reading.diagnostics.isEmpty { Terminal.complain(reading.diagnostics.rendered()) }
+        guard let config = reading.config else { return .configuration }
+        if options.isJSON {
+            Terminal.write(["schema": "meshhost.config/1", "config": config.shownJSON()])
+        } else {
+            Terminal.write(config.shownTOML())
+        }
+        return .ok
+    }
+
+    private func decode(_ hex: String) -> ExitStatus {
+        guard let bytes = Data(hexadecimal: hex) else {
+            Terminal.complain("meshhost: \"\(hex)\" is not hexadecimal; write two digits for each byte")
+            return .usage
+        }
+        let frames = FrameDecoding.frames(in: bytes)
+        if options.isJSON {
+            Terminal.write(["schema": "meshhost.decode/1", "frames": .array(frames)])
+        } else {
+            for frame in frames { Terminal.write(frame.text() + "\n") }
+        }
+        return .ok
+    }
+
+    // MARK: With a daemon
+
+    private func askDaemon() -> ExitStatus {
+        do throws(MeshError) {
+            var client = try ControlClient(path: controlSocket)
+            try DaemonQuestion(command: command, options: options).ask(&client)
+            return .ok
+        } catch {
+            if case .modules = command, error.code == .serviceUnavailable { return listModules() }
+            Terminal.complain("meshhost: \(error.message)")
+            return Self.status(of: error)
+        }
+    }
+
+    /// Without a daemon: what the config would load.
+    private func listModules() -> ExitStatus {
+        let (reading, statuses) = withCatalog { catalog in
+            let reading = source.read(catalog)
+            return (reading, catalog.statuses(searchPath: reading.config?.daemon.modulePath ?? []))
+        }
+        DaemonQuestion.show(modules: statuses.map(\.json), options)
+        if reading.config == nil {
+            Terminal.complain("meshhost: the config has errors; see `meshhost check`")
+        }
+        return .ok
+    }
+
+    /// `--control`, then MESHHOST_CONTROL, then the config, then the default.
+    private var controlSocket: String {
+        if let path = options.controlSocket ?? environment["MESHHOST_CONTROL"] { return path }
+        return withCatalog { source.read($0) }.config?.daemon.controlSocket ?? DaemonConfig().controlSocket
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import Glibc
+internal import MeshTransportAPI
+
+/// Standard output for data, standard error for diagnostics.
+enum Terminal {
+    /// Writes data. Ends the program quietly when nobody reads any more, as `head` does to its neighbours.
+    static func write(_ text: String) {
+        write(Data(text.utf8))
+    }
+
+    static func write(_ data: Data) {
+        var bytes = [UInt8](data)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { exit(ExitStatus.ok.rawValue) }
+            bytes = bytes.dropFirst(count)
+        }
+    }
+
+    /// Writes one JSON document.
+    static func write(_ document: JSONValue) {
+        write(document.serialized(pretty: true) + Data("\n".utf8))
+    }
+
+    static func complain(_ text: String) {
+        let bytes = Array("\(text)\n".utf8)
+        _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
+    }
+}
+
+/// Columns as wide as their widest cell.
+struct TextTable {
+    private var rows: [[String]]
+
+    init(header: [String]) {
+        rows = [header]
+    }
+
+    mutating func add(_ cells: [String]) {
+        rows.append(
+            cells.map {
+                String(
+                    $0.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }.map(Character.init))
+            })
+    }
+
+    var text: String {
+        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
+            let cells = zip(row, widths).map { cell, width in
+                cell + String(repeating: " ", count: width - cell.count)
+            }
+            var line = cells.joined(separator: "  ")
+            while line.last == " " { line.removeLast() }
+            return line + "\n"
+        }.joined()
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshLoop
+internal import MeshTransportAPI
+
+/// The instances of one module: one for all devices where the module can do that, else one for each.
+///
+/// Used on the loop's thread only: that is what makes it Sendable.
+final class ModuleInstances: @unchecked Sendable {
+    let loop: MeshLoop
+    private let module: LoadedModule
+    private let log: LogSink
+    private let settings: ModuleSettings
+    private var shared: ModuleInstance?
+    private var ofDevices: [String: ModuleInstance] = [:]
+    private var isShutDown = false
+
+    init(module: LoadedModule, loop: MeshLoop, log: LogSink, settings: ModuleSettings) {
+        self.module = module
+        self.loop = loop
+        self.log = log
+        self.settings = settings
+    }
+
+    /// The running instance that a device's links go through; made if there is none, also after one stopped by itself.
+    func instance(for device: TransportSettings) throws(MeshError) -> ModuleInstance {
+        if module.isMultilink { return try sharedInstance() }
+        if let instance = ofDevices[device.device], instance.isRunning { return instance }
+        let instance = try start(device.environment.log, options: device.written)
+        ofDevices[device.device] = instance
+        return instance
+    }
+
+    /// The instance without a device: for the links of a multilink module, and for scanning.
+    func sharedInstance() throws(MeshError) -> ModuleInstance {
+        if let shared, shared.isRunning { return shared }
+        let instance = try start(log, options: [:])
+        shared = instance
+        return instance
+    }
+
+    /// Stops the instance that a device has of its own, if it has one.
+    func retire(_ device: String) async {
+        await ofDevices.removeValue(forKey: device)?.shutDown()
+    }
+
+    /// Stops what runs. No instance is made after it.
+    func shutDown() async {
+        isShutDown = true
+        let instances = ofDevices.values + (shared.map { [$0] } ?? [])
+        shared = nil
+        ofDevices = [:]
+        for instance in instances { await instance.shutDown() }
+    }
+
+    private func start(_ log: LogSink, options: [String: JSONValue]) throws(MeshError) -> ModuleInstance {
+        guard !isShutDown else {
+            throw MeshError(.cancelled, "module \(module.descriptor.name) is being shut down")
+        }
+        return try ModuleInstance.start(
+            module, loop: loop, log: log.adding([("module", module.descriptor.name)]), options: options,
+            settings: settings)
+    }
+}

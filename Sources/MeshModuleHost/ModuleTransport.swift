@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import CTransportABI
+public import FoundationEssentials
+internal import MeshLoop
+public import MeshTransportAPI
+
+/// A transport whose link is made by a module.
+///
+/// Pinned to the host's loop. `receivedData` gives back-pressure: what the consumer does not take fills a bounded queue,
+/// then the module is told to stop reading. Frames are lost, and counted, only when a module does not heed that.
+public actor ModuleTransport: MeshTransport, TransportDiagnosing {
+    typealias Waiter = CheckedContinuation<mh_status, Never>
+
+    /// One connection attempt and the link it becomes. Belongs to the transport's isolation.
+    private final class Link {
+        let id: mh_link
+        let instance: ModuleInstance
+        let frames: FrameQueue
+        var info = LinkInfo(maximumFrameLength: 0, peer: "")
+        var sends = SendLedger<Waiter>()
+        var lastNumber: UInt32 = 0
+        var framesSent = 0
+
+        init(id: mh_link, instance: ModuleInstance, frames: FrameQueue) {
+            self.id = id
+            self.instance = instance
+            self.frames = frames
+        }
+    }
+
+    /// `idle ─connect─▶ connecting ─link_up─▶ up ─disconnect─▶ closing ─link_down─▶ idle`; `link_down` leads to idle from
+    /// everywhere, a cancelled attempt goes from connecting to closing.
+    private enum State {
+        case idle
+        /// Waits for `link_up` or `link_down`.
+        case connecting(Link, CheckedContinuation<MeshError?, Never>)
+        case up(Link)
+        /// Waits for `link_down`, at most until the deadline; the attempt, if it was one, is told only then.
+        case closing(Link, attempt: CheckedContinuation<MeshError?, Never>?, deadline: LoopTimer)
+    }
+
+    private let loop: MeshLoop
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    private let module: LoadedModule
+    private let settings: TransportSettings
+    private let limits: ModuleSettings
+    private let instances: ModuleInstances
+    private var state = State.idle
+    private var closingWaiters: [CheckedContinuation<Void, Never>] = []
+    private var frames: FrameQueue?
+    private var framesDropped = 0
+    private var lastError: MeshError?
+
+    init(module: LoadedModule, settings: TransportSettings, limits: ModuleSettings, instances: ModuleInstances) {
+        loop = instances.loop
+        self.module = module
+        self.settings = settings
+        self.limits = limits
+        self.instances = instances
+    }
+
+    // MARK: MeshTransport
+
+    public func connect() async throws {
+        while case .closing = state { await closed() }
+        guard case .idle = state else {
+            if case .up = state { return }
+            throw fault(MeshError(.invalidArgument, "the link is being connected already"))
+        }
+        if Task.isCancelled { throw fault(MeshError(.cancelled, "the attempt was cancelled")) }
+        let instance: ModuleInstance
+        do throws(MeshError) {
+            instance = try instances.instance(for: settings)
+        } catch {
+            throw fault(error)
+        }
+        let (id, frames) = instance.openLink(for: self)
+        let link = Link(id: id, instance: instance, frames: frames)
+        self.frames = frames
+        let error = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                state = .connecting(link, continuation)
+                let status = instance.connect(id, device: settings.device, options: settings.written)
+                // An op that fails is not followed by link_down.
+                if status != MH_OK { over(link, status, detail: "") }
+            }
+        } onCancel: {
+            loop.perform { self.assumeIsolated { $0.cancelAttempt(id) } }
+        }
+        if let error { throw fault(error) }
+    }
+
+    public func disconnect() async {
+        switch state {
+        case .connecting(let link, let attempt): close(link, attempt: attempt)
+        case .up(let link): close(link, attempt: nil)
+        case .idle, .closing: break
+        }
+        await closed()
+        // An instance of this device's own would outlive a device that is taken out of the config.
+        await instances.retire(settings.device)
+    }
+
+    public func send(_ data: Data) async throws {
+        try await transmit(data, withoutResponse: false)
+    }
+
+    public func sendWithoutResponse(_ data: Data) async throws {
+        try await transmit(data, withoutResponse: true)
+    }
+
+    public var supportsWriteWithoutResponse: Bool { module.canSendWithoutResponse }
+
+    public var supportsPipelinedReads: Bool { module.descriptor.capabilities.contains(.pipelinedReads) }
+
+    public var receivedData: AsyncStream<Data> {
+        guard let frames else { return AsyncStream { $0.finish() } }
+        // Unfolding, so that it is known what the consumer has taken. A consumer whose task does not prefer the loop as
+        // its executor pays for two thread hops with each frame, as with any AsyncStream for at least one.
+        return AsyncStream(unfolding: { await self.nextFrame(from: frames) })
+    }
+
+    private func nextFrame(from frames: FrameQueue) async -> Data? {
+        if let frame = frames.take() { return frame }
+        let id = frames.newWaiter()
+        return await withTaskCancellationHandler {
+            // A closure stays on the actor only if it captures it.
+            await self.wait(id, for: frames)
+        } onCancel: {
+            loop.perform { frames.cancelWaiter(id) }
+        }
+    }
+
+    private func wait(_ id: UInt64, for frames: FrameQueue) async -> Data? {
+        await withCheckedContinuation { frames.wait(id, $0) }
+    }
+
+    public var isConnected: Bool {
+        if case .up = state { true } else { false }
+    }
+
+    public func diagnostics() async -> JSONValue {
+        var facts: [String: JSONValue] = ["frames_dropped": .int(Int64(framesDropped))]
+        if let lastError { facts["last_error"] = .string(lastError.description) }
+        if case .up(let link) = state {
+            facts["peer"] = .string(link.info.peer)
+            facts["maximum_frame_length"] = .int(Int64(link.info.maximumFrameLength))
+            facts["frames_sent"] = .int(Int64(link.framesSent))
+            facts["sends_under_way"] = .int(Int64(link.sends.acceptedCount))
+            facts["sends_waiting"] = .int(Int64(link.sends.waitingCount))
+            facts["host"] = link.instance.diagnostics(of: link.id)
+        }
+        return .object(facts)
+    }
+
+    // MARK: Ending
+
+    private func cancelAttempt(_ id: mh_link) {
+        if case .connecting(let link, let attempt) = state, link.id == id { close(link, attempt: attempt) }
+    }
+
+    private func close(_ link: Link, attempt: CheckedContinuation<MeshError?, Never>?) {
+        let deadline = LoopTimer(loop)
+        deadline.schedule(after: limits.disconnectDeadline) { self.disconnectUnanswered(link.id) }
+        state = .closing(link, attempt: attempt, deadline: deadline)
+        link.frames.finish(discarding: true)
+        // Not MH_OK: the link has ended by itself and its link_down is in the inbox.
+        _ = link.instance.disconnect(link.id)
+    }
+
+    private func disconnectUnanswered(_ id: mh_link) {
+        guard case .closing(let link, _, _) = state, link.id == id else { return }
+        settings.environment.log(.error, "module does not end the link", [("module", module.descriptor.name)])
+        over(link, MH_ECLOSED, detail: "module \(module.descriptor.name) did not end the link")
+    }
+
+    private func closed() async {
+        guard case .closing = state else { return }
+        await withCheckedContinuation { closingWaiters.append($0) }
+    }
+
+    /// The link, or the attempt, has ended.
+    private func over(_ link: Link, _ status: mh_status, detail: String) {
+        let before = state
+        state = .idle
+        link.instance.closeLink(link.id)
+        let error = MeshError(
+            status: status >= 0 ? MH_ECLOSED : status, detail: detail, module: module.descriptor.name
+        ).adding(device: settings.device, peer: link.info.peer.isEmpty ? nil : link.info.peer)
+        switch before {
+        case .idle:
+            assertionFailure("a link that ended twice")
+        case .connecting(_, let attempt):
+            lastError = error
+            link.frames.finish(discarding: true)
+            attempt.resume(returning: error)
+        case .up:
+            lastError = error
+            settings.environment.linkEvents(.down(reason: error))
+            link.frames.finish(discarding: false)
+        case .closing(_, .some(let attempt), _):
+            attempt.resume(returning: MeshError(.cancelled, "the attempt was cancelled"))
+        case .closing(_, .none, _):
+            settings.environment.linkEvents(.down(reason: nil))
+        }
+        let ended = if case .closing = before { MH_ECLOSED } else { status >= 0 ? MH_ECLOSED : status }
+        for waiter in link.sends.removeAll() { waiter.resume(returning: ended) }
+        let waiters = closingWaiters
+        closingWaiters = []
+        for waiter in waiters { waiter.resume() }
+    }
+
+    // MARK: From the module
+
+    func linkUp(_ id: mh_link, maximum: Int, peer: String) {
+        guard case .connecting(let link, let attempt) = state, link.id == id else { return }
+        link.info = LinkInfo(maximumFrameLength: maximum, peer: peer)
+        state = .up(link)
+        settings.environment.linkEvents(.up(link.info))
+        attempt.resume(returning: nil)
+    }
+
+    func linkDown(_ id: mh_link, _ status: mh_status, detail: String) {
+        switch state {
+        case .connecting(let link, _) where link.id == id, .up(let link) where link.id == id,
+            .closing(let link, _, _) where link.id == id:
+            over(link, status, detail: detail)
+        case .idle, .connecting, .up, .closing:
+            return
+        }
+    }
+
+    func linkEvent(_ kind: Int32, _ value: UInt64) {
+        let report = settings.environment.linkEvents
+        let count = Int(clamping: value)
+        switch kind {
+        case MH_EVENT_PHASE: if let phase = LinkPhase(abiValue: value) { report(.phase(phase)) }
+        case MH_EVENT_FRAMES_DROPPED: framesLost(count)
+        case MH_EVENT_BYTES_SKIPPED: report(.bytesSkipped(count: count))
+        case MH_EVENT_ADAPTER: report(.adapter(available: value != 0))
+        default: break  // of a later minor
+        }
+    }
+
+    func framesLost(_ count: Int) {
+        framesDropped += count
+        settings.environment.linkEvents(.framesDropped(count: count))
+    }
+
+    /// Whether this `tx_done` was due.
+    func sendDone(_ cookie: UInt64, _ status: mh_status) -> Bool {
+        guard case .up(let link) = state else { return true }
+        switch link.sends.done(cookie) {
+        case .resume(let waiter): waiter.resume(returning: status)
+        case .nobodyWaits: break
+        case .unexpected: return false
+        }
+        return true
+    }
+
+    func writable(_ id: mh_link) {
+        guard case .up(let link) = state, link.id == id else { return }
+        link.sends.writable()
+        while let next = link.sends.next {
+            let (accepted, done) = link.instance.send(
+                id, next.frame, cookie: next.cookie, withoutResponse: next.withoutResponse)
+            if accepted == MH_AGAIN { return link.sends.frameRefused() }
+            link.sends.removeNext()
+            if accepted == MH_OK, done == nil {
+                link.sends.frameAccepted(next.cookie, next.waiter)
+            } else {
+                next.waiter.resume(returning: accepted == MH_OK ? done ?? MH_OK : accepted)
+            }
+        }
+    }
+
+    // MARK: Sending
+
+    private func transmit(_ frame: Data, withoutResponse: Bool) async throws(MeshError) {
+        guard case .up(let link) = state else {
+            throw fault(MeshError(.notConnected, "there is no link to send on"), "send")
+        }
+        guard frame.count <= link.info.maximumFrameLength else {
+            throw fault(
+                MeshError(
+                    .frameTooLong,
+                    "the frame has \(frame.count) bytes and the link carries \(link.info.maximumFrameLength)"), "send")
+        }
+        guard !frame.isEmpty else { throw fault(MeshError(.invalidArgument, "an empty frame cannot be sent"), "send") }
+        if Task.isCancelled { throw fault(MeshError(.cancelled, "the send was cancelled"), "send") }
+        link.lastNumber &+= 1
+        let cookie = ModuleInstance.cookie(link.id, link.lastNumber)
+        var answer: (accepted: mh_status, done: mh_status?) = (MH_AGAIN, nil)
+        if !link.sends.mustWait {
+            answer = link.instance.send(link.id, frame, cookie: cookie, withoutResponse: withoutResponse)
+            if answer.accepted == MH_AGAIN { link.sends.frameRefused() }
+        }
+        let status: mh_status
+        if answer.accepted == MH_OK, let done = answer.done {
+            status = done  // The way of a module that writes at once: no suspension.
+        } else if answer.accepted == MH_OK || answer.accepted == MH_AGAIN {
+            if answer.accepted == MH_AGAIN, link.sends.isFull {
+                throw fault(MeshError(.queueFull, "too many frames wait to be sent"), "send")
+            }
+            status = await withTaskCancellationHandler {
+                // A closure stays on the actor only if it captures it.
+                await self.outcome(link, cookie, frame, withoutResponse, isAccepted: answer.accepted == MH_OK)
+            } onCancel: {
+                loop.perform { self.assumeIsolated { $0.cancelSend(cookie) } }
+            }
+        } else {
+            status = answer.accepted
+        }
+        guard status == MH_OK else {
+            throw fault(MeshError(status: status, module: module.descriptor.name), "send")
+        }
+        link.framesSent += 1
+    }
+
+    /// Waits for the end of a frame that the module has accepted, or has no room for yet.
+    private func outcome(
+        _ link: Link, _ cookie: UInt64, _ frame: Data, _ withoutResponse: Bool, isAccepted: Bool
+    ) async -> mh_status {
+        await withCheckedContinuation { waiter in
+            if isAccepted {
+                link.sends.frameAccepted(cookie, waiter)
+            } else {
+                link.sends.frameWaits(
+                    .init(cookie: cookie, frame: frame, withoutResponse: withoutResponse, waiter: waiter))
+            }
+        }
+    }
+
+    private func cancelSend(_ cookie: UInt64) {
+        if case .up(let link) = state { link.sends.cancel(cookie)?.resume(returning: MH_ECANCELED) }
+    }
+
+    private func fault(_ error: MeshError, _ operation: String = "connect") -> MeshError {
+        error.adding(device: settings.device, operation: operation)
+    }
+}

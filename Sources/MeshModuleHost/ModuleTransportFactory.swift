@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+public import MeshLoop
+public import MeshTransportAPI
+
+/// Makes transports whose links a loaded module makes.
+///
+/// ``shutDown()`` must be called, and awaited, before the loop is: the module may have threads that call back.
+public final class ModuleTransportFactory: TransportScanning {
+    /// What the module says of itself. Only with ``TransportCapabilities/scanning`` does ``scan()`` work.
+    public let descriptor: TransportDescriptor
+    /// The module.
+    public let module: LoadedModule
+    private let loop: MeshLoop
+    private let instances: ModuleInstances
+    private let settings: ModuleSettings
+
+    /// `log` gets what the module says on its own account; what it says for one device may go there, too. Runs nothing.
+    public init(module: LoadedModule, loop: MeshLoop, log: LogSink, settings: ModuleSettings = ModuleSettings()) {
+        descriptor = module.descriptor
+        self.module = module
+        self.loop = loop
+        self.settings = settings
+        instances = ModuleInstances(module: module, loop: loop, log: log, settings: settings)
+    }
+
+    /// What the module itself has to say about options. Call it on the loop's thread, or before there is a loop.
+    public func validate(_ options: OptionValues) -> [OptionIssue] {
+        module.validate(options.written(as: descriptor.options))
+    }
+
+    public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
+        ModuleTransport(module: module, settings: settings, limits: self.settings, instances: instances)
+    }
+
+    public func scan() async throws -> AsyncStream<ScanResult> {
+        guard module.canScan else {
+            throw MeshError(.notSupported, "module \(descriptor.name) cannot look for devices")
+        }
+        return try await LoopActor(loop).run { [instances] _ in try instances.sharedInstance().scan() }
+    }
+
+    /// Ends every link, stops the module and frees its instances. Idempotent; no transport connects after it.
+    public func shutDown() async {
+        await LoopActor(loop).run { [instances] _ in await instances.shutDown() }
+    }
+}
+
+extension OptionValues {
+    /// The values as a user could have written them.
+    fileprivate func written(as table: [OptionSpec]) -> [String: JSONValue] {
+        var written: [String: JSONValue] = [:]
+        for spec in table {
+            written[spec.name] =
+                switch spec.kind {
+                case .string: .string(string(spec.name))
+                case .int: .int(Int64(int(spec.name)))
+                case .bool: .bool(bool(spec.name))
+                case .duration: .string(duration(spec.name).optionText)
+                }
+        }
+        return written
+    }
+}

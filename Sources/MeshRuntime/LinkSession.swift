@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+public import FoundationEssentials
+public import MeshTransportAPI
+
+/// What a device's link is for: the protocol layer above the transport. One per device, for all its links.
+///
+/// The coordinator owns every task: it takes the frames from the transport and hands them over one by one, while
+/// ``linkEstablished(_:)`` runs beside. A session needs no task of its own and no loop over frames. Sessions are actors on the
+/// host's loop. For each link the calls are:
+///
+/// ```
+/// linkEstablished ──────────────(returns: the device is ready)
+///      frameReceived, frameReceived, …                        linkLost
+/// ```
+///
+/// ``frameReceived(_:)`` may come before ``linkEstablished(_:)`` has returned, and is where the handshake's answers arrive.
+/// After ``linkLost(reason:)`` was called, nothing comes until the next ``linkEstablished(_:)``.
+public protocol LinkSession: Sendable {
+    /// The link is up. Does the handshake and returns when the device has answered it; else throws, and the attempt has
+    /// failed. The task is cancelled when the link ends or the handshake's deadline passes: throw then, promptly.
+    func linkEstablished(_ link: EstablishedLink) async throws(MeshError)
+
+    /// One frame of the present link, in order. The next one waits until this returns, so it should not wait for answers.
+    func frameReceived(_ frame: Data) async
+
+    /// The link is gone, also after a handshake that failed. Everybody who waits gets an answer. `reason` is nil where this
+    /// host ended it.
+    func linkLost(reason: MeshError?) async
+}
+
+/// A link that is up, as a session sees it.
+public struct EstablishedLink: Sendable {
+    /// The configured device name.
+    public let device: String
+    /// Never the same for two links of the host's life.
+    public let generation: UInt64
+    public let transport: any MeshTransport
+    /// What the transport told of it, if it did.
+    public let info: LinkInfo?
+    let events: EventBus
+    let giveUp: @Sendable (MeshError) -> Void
+
+    /// Gives the link up, for a session that finds it useless: a device that takes frames and answers nothing. It ends with
+    /// that reason as if it had been lost, and ``LinkSession/linkLost(reason:)`` follows. Does nothing if it has ended.
+    /// From any thread.
+    public func end(_ reason: MeshError) {
+        giveUp(reason)
+    }
+
+    /// Sends one frame as ``MeshTransport/send(_:)`` does, and tells the bus (`frame.tx`). From the loop's thread.
+    public func send(_ frame: Data) async throws {
+        try await transport.send(frame)
+        events.publish(.frameSent, device: device, .frame(frame))
+    }
+
+    /// Sends one frame as ``MeshTransport/sendWithoutResponse(_:)`` does, and tells the bus. From the loop's thread.
+    public func sendWithoutResponse(_ frame: Data) async throws {
+        try await transport.sendWithoutResponse(frame)
+        events.publish(.frameSent, device: device, .frame(frame))
+    }
+}
+
+/// The session of a device that speaks no protocol the host knows: ready at once, its frames go to the bus and nowhere else.
+public struct DrainSession: LinkSession {
+    public init() {}
+
+    public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {}
+    public func frameReceived(_ frame: Data) async {}
+    public func linkLost(reason: MeshError?) async {}
+}

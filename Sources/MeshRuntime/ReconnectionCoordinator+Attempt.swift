@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import MeshLoop
+internal import MeshTransportAPI
+
+extension ReconnectionCoordinator {
+    /// What the coordinator holds for a device. Confined to the coordinator.
+    final class Device {
+        let name: String
+        var settings: DeviceSettings
+        var transport: (any MeshTransport)?
+        /// Which transport this is; what an earlier one still reports is not heard.
+        var transportNumber = 0
+        /// The settings changed: the next attempt makes a new transport.
+        var isTransportOutdated = false
+        var attempt: Attempt?
+        var phase = LinkPhase.idle
+        /// What the transport says of the present link.
+        var facts = LinkFacts()
+        var isBeingRemoved = false
+        var removalWaiters: [CheckedContinuation<Void, Never>] = []
+
+        init(_ settings: DeviceSettings) {
+            name = settings.name
+            self.settings = settings
+        }
+    }
+
+    /// An attempt and, if it succeeds, the link it made.
+    struct Attempt {
+        let generation: UInt64
+        /// Connects and serves; cancelling it ends the link.
+        let work: Task<Served, Never>
+    }
+
+    /// How an attempt or link ended.
+    struct Served {
+        /// The session was told of the link and has to be told of its end.
+        var session: (any LinkSession)?
+        var reason: MeshError?
+    }
+
+    /// Two tasks per link: one works and can be cancelled, the other waits for it and cleans up, which nothing cancels.
+    func startAttempt(_ device: Device, _ generation: UInt64) {
+        assert(device.attempt == nil, "two attempts for \(device.name)")
+        device.facts.reset()
+        let work = Task { await serve(device, generation) }
+        device.attempt = Attempt(generation: generation, work: work)
+        runningTasks += 1
+        Task {
+            await finish(device, generation, await work.value)
+            taskEnded()
+        }
+    }
+
+    /// Connects, then serves the link until it ends. Returns when no task of it is left; the transport is not told yet.
+    private func serve(_ device: Device, _ generation: UInt64) async -> Served {
+        let name = device.name
+        let session = device.settings.session
+        do {
+            let transport = try transport(of: device)
+            try await transport.connect()
+            // Before anything else runs: the stream of this connection and no other.
+            let frames = await transport.receivedData
+            try Task.checkCancellation()
+            apply(machine.linkEstablished(name, generation: generation, now: loop.now))
+            let link = EstablishedLink(
+                device: name, generation: generation, transport: transport, info: device.facts.info, events: events,
+                giveUp: { [weak self, loop] reason in
+                    loop.perform { self?.assumeIsolated { $0.linkGivenUp(name, generation, reason) } }
+                })
+            let reason = await serve(link, frames, session, device)
+            return Served(session: session, reason: reason)
+        } catch {
+            let error = MeshError(wrapping: error).adding(device: name, operation: "connect")
+            return Served(session: nil, reason: error)
+        }
+    }
+
+    /// Hands frames to the session until there are no more, with the handshake beside it. The reason of the end.
+    private func serve(
+        _ link: EstablishedLink, _ frames: AsyncStream<Data>, _ session: any LinkSession, _ device: Device
+    ) async -> MeshError? {
+        // Immediate: the session hears of the link before it gets the first frame.
+        let handshake = Task.immediate { await shakeHands(link, session) }
+        for await frame in frames {
+            events.publish(.frameReceived, device: link.device, .frame(frame))
+            await session.frameReceived(frame)
+        }
+        // The stream may have ended first: the handshake has nothing to wait for any more.
+        handshake.cancel()
+        let failure = await handshake.value
+        if let reason = device.facts.endReason { return reason.adding(device: link.device) }
+        if let failure, failure.code != .cancelled {
+            return failure.adding(device: link.device, operation: "handshake")
+        }
+        return MeshError(.linkClosed, "the link ended", context: MeshError.Context(device: link.device))
+    }
+
+    /// The handshake; its failure ends the link, and with it the stream of frames.
+    private func shakeHands(_ link: EstablishedLink, _ session: any LinkSession) async -> MeshError? {
+        do throws(MeshError) {
+            try await session.linkEstablished(link)
+        } catch {
+            await link.transport.disconnect()
+            return error
+        }
+        if !Task.isCancelled {
+            apply(machine.sessionReady(link.device, generation: link.generation, now: loop.now))
+        }
+        return nil
+    }
+
+    /// The session wants no more of a link. Cancelled like any other end: a `disconnect` of its own could still be under way when
+    /// the next attempt connects.
+    private func linkGivenUp(_ name: String, _ generation: UInt64, _ reason: MeshError) {
+        guard let device = devices[name], let attempt = device.attempt, attempt.generation == generation else { return }
+        device.facts.giveUp(reason)
+        attempt.work.cancel()
+    }
+
+    /// Cleans up after an attempt or link; only then may the machine hear that it has ended.
+    private func finish(_ device: Device, _ generation: UInt64, _ served: Served) async {
+        let wasAskedFor = machine.snapshot(device.name, now: loop.now)?.phase == .ending
+        if let session = served.session {
+            await session.linkLost(reason: wasAskedFor ? nil : served.reason)
+        }
+        await device.transport?.disconnect()
+        device.attempt = nil
+        device.facts.reset()
+        device.phase = .idle
+        apply(
+            machine.linkEnded(
+                device.name, generation: generation, reason: served.reason, now: loop.now, using: &generator))
+    }
+}

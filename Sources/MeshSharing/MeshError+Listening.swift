@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshLoop
+internal import MeshTransportAPI
+
+extension MeshError {
+    /// Why a share could not listen, and what to do about it.
+    init(listening error: LoopError, on address: SocketAddress, for share: String) {
+        switch error.kind {
+        case .addressInUse:
+            self.init(
+                .resourceExhausted, "\(share): \(address) is in use by another program; choose another address",
+                cause: error)
+        case .permissionDenied:
+            self.init(
+                .permissionDenied,
+                "\(share): no permission to listen on \(address); ports below 1024 need a capability",
+                cause: error)
+        case .addressNotAvailable:
+            self.init(
+                .configurationInvalid, "\(share): this machine has no address \(address.host)", cause: error)
+        default:
+            self.init(.serviceUnavailable, "\(share): cannot listen on \(address): \(error.detail)", cause: error)
+        }
+    }
+}

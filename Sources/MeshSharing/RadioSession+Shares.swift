@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshCompanion
+internal import MeshLoop
+internal import MeshRuntime
+public import MeshTransportAPI
+
+extension RadioSession {
+    /// Opens a share; its number is what ``closeShare(_:)`` takes. Throws when an address cannot be bound.
+    public func openShare(_ settings: ShareSettings) throws(MeshError) -> Int {
+        let number = nextShare
+        nextShare += 1
+        var listeners: [LoopListener] = []
+        for address in settings.addresses {
+            do throws(LoopError) {
+                listeners.append(
+                    try LoopListener(loop, on: address) { stream in
+                        self.assumeIsolated { $0.clientConnected(stream, share: number) }
+                    })
+            } catch {
+                throw MeshError(listening: error, on: address, for: settings.name)
+            }
+        }
+        shares[number] = Share(settings: settings, listeners: listeners)
+        for listener in listeners {
+            bus.publish(
+                "share.listening", device: device,
+                .json([
+                    "share": .string(settings.name), "type": .string(settings.type),
+                    "listen": .string(listener.address.description),
+                ]))
+        }
+        return number
+    }
+
+    /// Closes a share and its clients' connections.
+    public func closeShare(_ number: Int) {
+        guard let share = shares.removeValue(forKey: number) else { return }
+        for client in clients.values where client.share == number {
+            client.closeAfterFlush()
+            clientLeft(client, share.settings, .shareClosed)
+        }
+        bus.publish("share.closed", device: device, .json(["share": .string(share.settings.name)]))
+    }
+
+    /// Closes every share.
+    public func closeShares() {
+        for number in shares.keys.sorted() { closeShare(number) }
+    }
+
+    private func clientConnected(_ stream: LoopStream, share number: Int) {
+        guard let share = shares[number] else { return }
+        let settings = share.settings
+        let client = ShareClient(id: nextClientID(), share: number, settings: settings, stream: stream, loop: loop)
+        guard clients.values.count(where: { $0.share == number }) < settings.maximumClients else {
+            counters.left[.refused, default: 0] += 1
+            log(.warning, "a client was refused: the share is full", [("share", settings.name), ("peer", client.peer)])
+            client.close()
+            return
+        }
+        clients[client.id] = client
+        bus.publish("client.join", device: device, .json(.object(facts(client, settings))))
+        log(.notice, "client joined", [("share", settings.name), ("client", "\(client.id)"), ("peer", client.peer)])
+        let loop = loop
+        client.start(now: { loop.now }) { [unowned client] frame in
+            self.frameReceived(frame, from: client)
+        } onLeave: { [unowned client] reason in
+            self.clientLeft(client, settings, reason)
+        }
+    }
+
+    private func clientLeft(_ client: ShareClient, _ settings: ShareSettings, _ reason: LeaveReason) {
+        guard clients.removeValue(forKey: client.id) != nil else { return }
+        leaveLane(client)
+        counters.left[reason, default: 0] += 1
+        var facts = facts(client, settings)
+        facts["reason"] = .string(reason.rawValue)
+        facts["dropped"] = .int(Int64(clamping: client.dropped))
+        bus.publish("client.leave", device: device, .json(.object(facts)))
+        log(
+            reason == .closed || reason == .shareClosed ? .notice : .warning, "client left",
+            [("share", settings.name), ("client", "\(client.id)"), ("reason", reason.rawValue)])
+    }
+
+    private func facts(_ client: ShareClient, _ settings: ShareSettings) -> [String: JSONValue] {
+        [
+            "client": .int(Int64(clamping: client.id)), "share": .string(settings.name), "peer": .string(client.peer),
+            "role": .string(client.role.rawValue),
+        ]
+    }
+
+    // MARK: Facts
+
+    /// Every open share.
+    public var shareSnapshots: [ShareSnapshot] {
+        shares.sorted { $0.key < $1.key }.flatMap { number, share in
+            let count = clients.values.count { $0.share == number }
+            return share.listeners.map {
+                ShareSnapshot(
+                    name: share.settings.name, type: share.settings.type, listen: $0.address.description, clients: count
+                )
+            }
+        }
+    }
+
+    /// Every connected client, in the order they came.
+    public var clientSnapshots: [ClientSnapshot] {
+        clients.values.sorted { $0.id < $1.id }.map { client in
+            let backlog = client.backlog
+            return ClientSnapshot(
+                id: client.id, device: device, share: shares[client.share]?.settings.name ?? "", peer: client.peer,
+                role: client.role, framesIn: client.framesIn, framesOut: client.framesOut,
+                queueFrames: backlog.frames, queueBytes: backlog.bytes, dropped: client.dropped)
+        }
+    }
+}

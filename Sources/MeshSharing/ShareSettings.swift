@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+public import MeshCompanion
+public import MeshLoop
+
+/// What code hands in to open one share.
+public struct ShareSettings: Sendable {
+    /// Names it in events and lists, such as `companion-tcp 127.0.0.1:5000`.
+    public var name: String
+    /// `companion-tcp` or `companion-unix`.
+    public var type: String
+    /// Where it listens.
+    public var addresses: [SocketAddress]
+    /// The most a client may do.
+    public var role: ClientRole
+    /// Clients at a time; further ones are closed at once.
+    public var maximumClients: Int
+    /// Frames that may wait for a client that does not read.
+    public var queueFrames: Int
+    /// Bytes that may wait for a client that does not read.
+    public var queueBytes: Int
+    /// How long a client may take nothing while frames wait for it.
+    public var stuckTimeout: Duration
+
+    public init(
+        name: String, type: String, addresses: [SocketAddress], role: ClientRole = .chat, maximumClients: Int = 16,
+        queueFrames: Int = 256, queueBytes: Int = 65_536, stuckTimeout: Duration = .seconds(30)
+    ) {
+        self.name = name
+        self.type = type
+        self.addresses = addresses
+        self.role = role
+        self.maximumClients = maximumClients
+        self.queueFrames = queueFrames
+        self.queueBytes = queueBytes
+        self.stuckTimeout = stuckTimeout
+    }
+}
+
+/// One share as it stands.
+public struct ShareSnapshot: Sendable, Hashable {
+    public var name: String
+    public var type: String
+    /// The bound address; the chosen port where the config said 0.
+    public var listen: String
+    public var clients: Int
+}
+
+/// One client as it stands.
+public struct ClientSnapshot: Sendable, Hashable {
+    /// Unique in the life of the daemon.
+    public var id: UInt64
+    public var device: String
+    public var share: String
+    /// The peer's address, or its process and user for a Unix socket.
+    public var peer: String
+    public var role: ClientRole
+    /// Frames from the client.
+    public var framesIn: UInt64
+    /// Frames to the client.
+    public var framesOut: UInt64
+    /// Frames that wait for it to read.
+    public var queueFrames: Int
+    /// Bytes that wait for it to read, those in the kernel not counted.
+    public var queueBytes: Int
+    /// Frames dropped since it joined.
+    public var dropped: UInt64
+}
+
+/// Why a client's connection ended.
+public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
+    /// The client closed it.
+    case closed
+    /// The connection broke.
+    case failed
+    /// The client took nothing for too long while frames waited.
+    case stuck
+    /// Replies found no room in its queue.
+    case overflow
+    /// The share has as many clients as it may have.
+    case refused
+    /// The share was removed or the daemon stops.
+    case shareClosed = "share-closed"
+}

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+# meshhost: a host for mesh radios and other byte-link devices
+"""The command line: what it prints for programs, and what it ends with."""
+import asyncio
+import json
+import os
+
+from companion import Client
+from harness import PATIENCE
+from host import Host, device, equal, mock, share, tcp
+
+
+async def _running(rig):
+    host = Host(rig)
+    host.configure(mock("bench", seed=1, advert_interval="50ms"), device("pager", "acme-lora", optional=True),
+                   share("bench"))
+    await host.start()
+    await host.ready("bench")
+    return host
+
+
+async def every_command_prints_one_document_that_names_its_schema(rig):
+    host = await _running(rig)
+    config = ("--config", host.config)
+    for words, schema in {
+            ("version",): None, ("check", *config): None, ("config", "show", *config): None,
+            ("modules",): "meshhost.modules/1", ("devices",): "meshhost.devices/1",
+            ("device", "bench", "status"): "meshhost.device/1", ("device", "bench", "disconnect"): "meshhost.device/1",
+            ("device", "bench", "connect"): "meshhost.device/1", ("device", "bench", "release"): "meshhost.device/1",
+            ("device", "bench", "reconnect"): "meshhost.device/1", ("clients",): "meshhost.clients/1",
+            ("decode", "frame", "3e0300010203"): None}.items():
+        document = await host.json(*words)
+        if schema:
+            equal(document["schema"], schema, " ".join(words))
+
+
+async def what_is_printed_for_people_has_no_escapes(rig):
+    host = await _running(rig)
+    for words in (("devices",), ("modules",), ("clients",), ("device", "bench", "status"), ("version",),
+                  ("config", "show", "--config", host.config), ("decode", "frame", "3e0100cc")):
+        status, out, err = await host.cli(*words)
+        equal(status, 0, f"{' '.join(words)} ({err})")
+        assert out.endswith("\n") and "\x1b" not in out, f"{' '.join(words)}: {out!r}"
+
+
+async def a_device_is_shown_with_all_there_is_to_know(rig):
+    host = await _running(rig)
+    devices = await host.devices()
+    bench = devices["bench"]
+    equal((bench["module"], bench["state"], bench["intent"], bench["waiting"], bench["last_error"]),
+          ("mock", "ready", "connect", None, None))
+    client = await Client.connect(await host.address("bench"))
+    await host.events.event("client.join")
+    (row,) = (await host.devices())["bench"]["shares"]
+    equal((row["type"], row["clients"]), ("companion-tcp", 1))
+    await client.close()
+    assert devices["pager"]["disabled"], devices["pager"]
+    equal((await host.json("device", "bench", "status"))["device"]["name"], "bench")
+
+
+async def a_device_that_waits_says_what_for(rig):
+    radio = await rig.burst()
+    await radio.command("stop")
+    host = Host(rig)
+    host.link["backoff"] = {"first": "1h", "max": "1h"}
+    host.configure(tcp("roof", radio.port))
+    await host.start()
+    await host.events.event("link.waiting", device="roof")
+    roof = (await host.devices())["roof"]
+    equal(roof["state"], "disconnected")
+    assert roof["attempts"] >= 1 and roof["waiting"]["why"] and roof["waiting"]["for_ms"] > 0, roof
+    assert roof["last_error"]["code"].startswith("link.") and roof["last_error"]["message"], roof
+
+
+async def listen_ends_after_as_many_events_as_were_asked_for(rig):
+    host = await _running(rig)
+    status, out, err = await host.cli("listen", "bench", "--type", "advert", "--count", 3)
+    equal(status, 0, err)
+    lines = [json.loads(line) for line in out.splitlines()]
+    equal(lines[0]["type"], "listen.ready", "the acknowledgement")
+    events = lines[1:]
+    equal([each["type"] for each in events], ["advert"] * 3)
+    for each in events:
+        equal((each["v"], each["device"]), (1, "bench"))
+        assert each["ts"] and isinstance(each["data"], dict), each
+    numbers = [each["seq"] for each in events]
+    assert numbers == sorted(set(numbers)), numbers
+
+
+async def listen_takes_families_and_replays(rig):
+    host = await _running(rig)
+    status, out, err = await host.cli("listen", "--type", "link,share", "--since", 0, "--count", 4)
+    equal(status, 0, err)
+    types = [json.loads(line)["type"] for line in out.splitlines()][1:]
+    equal(len(types), 4)
+    assert all(each.startswith(("link.", "share.")) for each in types), types
+
+
+async def frames_are_shown_only_to_who_asks(rig):
+    host = await _running(rig)
+    asked = await host.listen("--type", "frame")
+    client = await Client.connect(await host.address("bench"))
+    await client.ask(b"\x14")
+    await asked.event("frame.tx", device="bench")
+    await asked.event("frame.rx", device="bench")
+    everything = await host.listen("--since", 0)
+    await everything.event("client.join")
+    equal(everything.count("frame.rx") + everything.count("frame.tx"), 0, "frames that nobody asked for")
+
+
+async def wrong_words_end_with_64(rig):
+    host = Host(rig)
+    host.configure(mock("bench"))
+    for words in (("fly",), ("devices", "--wings"), ("device",), ("device", "bench", "explode"), ("decode", "frame"),
+                  ("decode", "frame", "xyz"), ("run", "--config"), ("listen", "--count", "many")):
+        status, out, err = await host.cli(*words)
+        equal((status, out), (64, ""), f"{' '.join(words)} ({err})")
+        assert err, words
+
+
+async def a_device_that_is_not_configured_is_named_with_those_that_are(rig):
+    host = await _running(rig)
+    status, _, err = await host.cli("device", "bnech", "status")
+    assert status in (64, 69), f"status {status}"
+    assert "bnech" in err and "bench" in err, err
+
+
+async def without_a_daemon_commands_end_with_69(rig):
+    host = Host(rig)
+    for words in (("devices",), ("clients",), ("listen",), ("device", "roof", "status")):
+        status, out, err = await host.cli(*words)
+        equal((status, out), (69, ""), f"{' '.join(words)} ({err})")
+        assert host.control in err, err
+
+
+async def without_permission_commands_end_with_77(rig):
+    host = await _running(rig)
+    if os.geteuid() == 0:
+        for folder in (host.folder, rig.scratch.name):
+            os.chmod(folder, 0o755)
+        os.chmod(host.control, 0o600)
+        status, err = await _as_nobody(host, "devices")
+    else:
+        os.chmod(host.control, 0o000)
+        status, _, err = await host.cli("devices")
+    equal(status, 77, err)
+    assert host.control in err, err
+
+
+async def _as_nobody(host, *words):
+    """Run a command as a user who may do nothing. The program is opened before: that user cannot reach it."""
+    program = os.open(host.binary, os.O_RDONLY)
+    child = await asyncio.create_subprocess_exec(
+        host.binary, *words, executable=f"/proc/self/fd/{program}", pass_fds=[program], user=65534, group=65534,
+        extra_groups=[], stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE, env={**os.environ, **host.environment()})
+    os.close(program)
+    _, err = await asyncio.wait_for(child.communicate(), PATIENCE)
+    return child.returncode, err.decode()
+
+
+async def a_missing_configuration_ends_with_78(rig):
+    host = Host(rig)
+    for word in ("check", "run"):
+        status, _, err = await host.cli(word, "--config", host.config)
+        equal(status, 78, err)
+        assert host.config in err, err
+
+
+async def a_closed_pipe_is_no_crash(rig):
+    host = await _running(rig)
+    reading, writing = os.pipe()
+    os.close(reading)
+    child = await asyncio.create_subprocess_exec(
+        host.binary, "listen", "--type", "advert", stdin=asyncio.subprocess.DEVNULL, stdout=writing,
+        stderr=asyncio.subprocess.PIPE, env={**os.environ, **host.environment()})
+    os.close(writing)
+    _, err = await asyncio.wait_for(child.communicate(), PATIENCE)
+    # As other programs: ended by SIGPIPE, or quietly.
+    assert child.returncode in (0, -13) and not err, f"status {child.returncode}: {err}"

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+# meshhost: a host for mesh radios and other byte-link devices
+"""How the daemon starts, ends, and lives with its service manager."""
+import asyncio
+import os
+import signal
+import socket
+
+from companion import APP_START, GET_TIME, Client
+from harness import PATIENCE
+from host import Host, equal, mock, share, tcp, unix_share
+
+
+async def _running(rig, env=None, **keys):
+    radio = await rig.burst()
+    host = Host(rig)
+    host.configure(tcp("roof", radio.port), share("roof", **keys), unix_share("roof", rig.path("roof.sock")))
+    await host.start(env=env)
+    return radio, host
+
+
+async def ready_is_told_when_the_listeners_are_bound(rig):
+    host = Host(rig)
+    # Nothing answers there: the listeners do not wait for the radio.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        host.configure(tcp("roof", taken.getsockname()[1]), share("roof"), unix_share("roof", rig.path("roof.sock")))
+        await host.start()
+        for address in (await host.address("roof"), rig.path("roof.sock")):
+            await (await Client.connect(address)).close()
+    equal(host.events.count("share.listening"), 2, "share.listening events")
+
+
+async def the_watchdog_is_fed(rig):
+    _, host = await _running(rig, env={"WATCHDOG_USEC": "400000"})
+    await host.notified("WATCHDOG=1", 4)
+
+
+async def a_watchdog_that_is_meant_for_another_process_is_not_fed(rig):
+    _, host = await _running(rig, env={"WATCHDOG_USEC": "40000", "WATCHDOG_PID": str(os.getpid())})
+    await host.ready("roof")
+    assert not any(each.startswith("WATCHDOG=1") for each in host.notify.messages), host.notify.messages
+
+
+async def sigterm_tells_clients_and_ends_with_0(rig):
+    radio, host = await _running(rig)
+    await host.ready("roof")
+    clients = [await Client.connect(await host.address("roof")), await Client.connect(rig.path("roof.sock"))]
+    for client in clients:
+        equal((await client.ask(APP_START))[0], 5, "answer to APP_START")
+    listening = await host.listen("--type", "client")
+    host.process.kill(signal.SIGTERM)
+    for client in clients:
+        await asyncio.wait_for(client.ended(), PATIENCE)
+    equal(await host.process.ended(timeout=10), 0, "status")       # ten seconds are the promise, not a measurement
+    assert any(each.startswith("STOPPING=1") for each in host.notify.messages), host.notify.messages
+    await radio.event("lost", why="closed")
+    equal(await listening.ended(), 0, "status of a listener whose daemon stops")
+    assert not os.path.exists(rig.path("roof.sock")) and not os.path.exists(host.control), "sockets are left"
+
+
+async def sigterm_does_not_wait_for_a_client_that_never_reads(rig):
+    radio, host = await _running(rig, queue_frames=16384, queue_bytes=1 << 20, stuck_timeout="1h")
+    await host.ready("roof")
+    load = await rig.load(await host.address("roof"), "--stuck", "--interactive")
+    await load.event("connected")
+    sent = 0
+    while not any(each["queue_frames"] for each in (await host.clients())["clients"]):
+        await radio.command("burst 1000 100")
+        sent += 1000
+        await load.command(f"expect {sent}")
+        await load.event("reached", pushes=sent)
+    host.process.kill(signal.SIGTERM)
+    equal(await host.process.ended(timeout=10), 0, "status")
+
+
+async def a_second_daemon_on_the_same_state_is_refused(rig):
+    radio, host = await _running(rig)
+    await host.ready("roof")
+    first = host.process
+    second = await rig.start("second", host.binary, "run", "--config", host.config,
+                             env=host.environment())
+    equal(await second.ended(), 69, "status of the second")
+    assert any(host.state in line for line in second.errors), second.errors
+    equal(first.child.returncode, None, "the first runs on")
+    equal((await (await Client.connect(rig.path("roof.sock"))).ask(APP_START))[0], 5)
+    equal((await radio.command("status"))["accepted"], 1, "connections of the radio")
+
+
+async def after_kill_9_the_daemon_starts_again(rig):
+    _, host = await _running(rig)
+    await host.ready("roof")
+    await host.json("device", "roof", "disconnect")
+    host.process.kill(signal.SIGKILL)
+    await host.process.ended()
+    assert os.path.exists(rig.path("roof.sock")) and os.path.exists(host.control), "nothing is stale to be replaced"
+    await host.start()
+    equal((await host.devices())["roof"]["intent"], "disconnect", "what was stored before the end")
+    await host.json("device", "roof", "connect")
+    await host.ready("roof")
+    equal((await (await Client.connect(rig.path("roof.sock"))).ask(GET_TIME))[0], 9)
+
+
+async def a_file_in_the_place_of_a_socket_is_not_deleted(rig):
+    path = rig.path("roof.sock")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("precious")
+    host = Host(rig)
+    host.configure(mock("bench"), unix_share("bench", path))
+    process = await host.spawn()
+    status = await process.ended()
+    assert status in (69, 70, 77, 78), f"status {status}"
+    assert any(path in line for line in process.errors), process.errors
+    with open(path, encoding="utf-8") as file:
+        equal(file.read(), "precious")
+
+
+async def a_port_that_is_taken_is_named(rig):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        host = Host(rig)
+        host.configure(mock("bench"), share("bench", listen=address))
+        process = await host.spawn()
+        equal(await process.ended(), 69, "status")
+        assert any(address in line for line in process.errors), process.errors
+
+
+async def a_state_folder_that_cannot_be_made_is_named(rig):
+    host = Host(rig)
+    with open(rig.path("file"), "w", encoding="utf-8"):
+        host.state = rig.path("file/state")
+    host.configure(mock("bench"))
+    process = await host.spawn()
+    status = await process.ended()
+    assert status in (70, 77), f"status {status}"
+    assert any(host.state in line for line in process.errors), process.errors

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import FoundationEssentials
+import MeshCompanion
+import Testing
+
+/// The lane in virtual time. Requesters are numbers.
+struct CommandLaneTests {
+    typealias Lane = CommandLaneStateMachine<Int>
+
+    static let getTime = Data([0x05])
+    static let time = Data([0x09, 1, 0, 0, 0])
+    static let getBattery = Data([0x14])
+    static let battery = Data([0x0C, 0x80, 0])
+    static let push = Data([0x88, 0, 0, 1])
+    static let ok = Data([0x00])
+    static let error = Data([0x01, 2])
+
+    static func open(_ configure: (inout CommandLaneConfiguration) -> Void = { _ in }) -> Lane {
+        var configuration = CommandLaneConfiguration()
+        configure(&configuration)
+        var lane = Lane(configuration: configuration)
+        lane.linkReady()
+        return lane
+    }
+
+    /// Queues a command as an owner's client would.
+    @discardableResult
+    static func submit(_ lane: inout Lane, _ frame: Data, from requester: Int) -> Lane.CommandAction {
+        guard case .admitted(let expectation) = CommandAdmission.of(frame, role: .owner) else {
+            Issue.record("not admitted: \([UInt8](frame))")
+            return .refuseQueueFull
+        }
+        return lane.commandReceived(frame, expecting: expectation, from: requester)
+    }
+
+    @Test func `without a link a command is refused at once`() {
+        var lane = Lane()
+        #expect(Self.submit(&lane, Self.getTime, from: 1) == .refuseLinkAway)
+        #expect(lane.nextCommand(now: .zero) == .wait)
+    }
+
+    @Test func `one command is in flight, and its reply goes to its asker`() {
+        var lane = Self.open()
+        #expect(Self.submit(&lane, Self.getTime, from: 1) == .queued)
+        #expect(Self.submit(&lane, Self.getBattery, from: 2) == .queued)
+        #expect(lane.nextCommand(now: .zero) == .send(Self.getTime, from: 1))
+        #expect(lane.nextCommand(now: .zero) == .wait)
+        #expect(lane.frameReceived(Self.push, now: .zero) == .push)
+        #expect(lane.frameReceived(Self.battery, now: .zero) == .observation)
+        #expect(lane.frameReceived(Self.time, now: .zero) == .reply(to: 1, isLast: true))
+        #expect(lane.nextCommand(now: .zero) == .send(Self.getBattery, from: 2))
+        #expect(lane.frameReceived(Self.battery, now: .zero) == .reply(to: 2, isLast: true))
+        #expect(lane.nextDeadline == nil)
+    }
+
+    @Test func `requesters take turns`() {
+        var lane = Self.open()
+        for _ in 0..<3 { Self.submit(&lane, Self.getTime, from: 1) }
+        Self.submit(&lane, Self.getTime, from: 2)
+        var order: [Int] = []
+        while case .send(_, let requester) = lane.nextCommand(now: .zero) {
+            order.append(requester)
+            _ = lane.frameReceived(Self.time, now: .zero)
+        }
+        #expect(order == [1, 2, 1, 1])
+    }
+
+    @Test func `an error ends whatever is in flight`() {
+        var lane = Self.open()
+        Self.submit(&lane, Self.getTime, from: 1)
+        _ = lane.nextCommand(now: .zero)
+        #expect(lane.frameReceived(Self.error, now: .zero) == .reply(to: 1, isLast: true))
+    }
+
+    @Test func `a contact list holds the lane until its end`() {
+        var lane = Self.open()
+        Self.submit(&lane, Data([0x04]), from: 1)
+        Self.submit(&lane, Self.getTime, from: 2)
+        _ = lane.nextCommand(now: .zero)
+        #expect(lane.frameReceived(Data([0x02, 2, 0, 0, 0]), now: .seconds(1)) == .reply(to: 1, isLast: false))
+        #expect(lane.nextDeadline == .seconds(6))
+        #expect(lane.frameReceived(Data([0x03]) + Data(count: 147), now: .seconds(4)) == .reply(to: 1, isLast: false))
+        #expect(lane.nextDeadline == .seconds(9))
+        #expect(lane.nextCommand(now: .seconds(4)) == .wait)
+        #expect(lane.frameReceived(Data([0x04, 0, 0, 0, 0]), now: .seconds(5)) == .reply(to: 1, isLast: true))
+        #expect(lane.nextCommand(now: .seconds(5)) == .send(Self.getTime, from: 2))
+    }
+
+    @Test func `a channel reply must name the channel that was asked for`() {
+        // Reference §2.2 X2: another proxy gave channel 1 to who had asked for 4 and to who had asked for 3.
+        var lane = Self.open()
+        Self.submit(&lane, Data([0x1F, 4]), from: 1)
+        _ = lane.nextCommand(now: .zero)
+        #expect(lane.frameReceived(Data([0x12, 1]) + Data(count: 48), now: .zero) == .observation)
+        #expect(lane.frameReceived(Data([0x12, 4]) + Data(count: 48), now: .zero) == .reply(to: 1, isLast: true))
+    }
+
+    @Test func `a contact by key must have that key`() {
+        var lane = Self.open()
+        let key = Data(repeating: 7, count: 32)
+        Self.submit(&lane, Data([0x1E]) + key, from: 1)
+        _ = lane.nextCommand(now: .zero)
+        #expect(lane.frameReceived(Data([0x03]) + Data(count: 147), now: .zero) == .observation)
+        #expect(lane.frameReceived(Data([0x03]) + key + Data(count: 115), now: .zero) == .reply(to: 1, isLast: true))
+    }
+
+    @Test func `a reply after the timeout is never given to the next command`() {
+        var lane = Self.open()
+        Self.submit(&lane, Self.getTime, from: 1)
+        Self.submit(&lane, Self.getTime, from: 2)
+        _ = lane.nextCommand(now: .zero)
+        #expect(lane.deadlineReached(now: .seconds(4)) == .none)
+        #expect(lane.deadlineReached(now: .seconds(5)) == .timedOut(1))
+        #expect(lane.nextCommand(now: .seconds(5)) == .wait)
+        // A late reply restarts the silence; a push does not.
+        #expect(lane.frameReceived(Self.battery, now: .milliseconds(5_050)) == .late)
+        #expect(lane.frameReceived(Self.push, now: .milliseconds(5_100)) == .push)
+        #expect(lane.nextDeadline == .milliseconds(5_150))
+        #expect(lane.deadlineReached(now: .milliseconds(5_150)) == .sendFence(CompanionFrame.getTime))
+        #expect(lane.frameReceived(Self.battery, now: .milliseconds(5_200)) == .late)
+        #expect(lane.frameReceived(Self.time, now: .milliseconds(5_210)) == .fenceAnswered)
+        #expect(lane.nextCommand(now: .milliseconds(5_210)) == .send(Self.getTime, from: 2))
+    }
+
+    @Test func `two unanswered fences mean that the link is dead`() {
+        var lane = Self.open()
+        Self.submit(&lane, Self.getBattery, from: 1)
+        _ = lane.nextCommand(now: .zero)
+        var now = Duration.zero
+        var actions: [Lane.DeadlineAction] = []
+        while let deadline = lane.nextDeadline, actions.last != .linkDead {
+            now = deadline
+            actions.append(lane.deadlineReached(now: now))
+        }
+        let fence = Lane.DeadlineAction.sendFence(CompanionFrame.getTime)
+        #expect(actions == [.timedOut(1), fence, .none, fence, .linkDead])
+    }
+
+    @Test func `whoever leaves gets nothing, and the lane waits for the reply all the same`() {
+        var lane = Self.open()
+        Self.submit(&lane, Self.getTime, from: 1)
+        Self.submit(&lane, Self.getBattery, from: 1)
+        Self.submit(&lane, Self.getBattery, from: 2)
+        _ = lane.nextCommand(now: .zero)
+        lane.requesterLeft(1)
+        #expect(lane.nextCommand(now: .zero) == .wait)
+        #expect(lane.frameReceived(Self.time, now: .zero) == .orphan(isLast: true))
+        #expect(lane.nextCommand(now: .zero) == .send(Self.getBattery, from: 2))
+        #expect(lane.nextCommand(now: .zero) == .wait)
+    }
+
+    @Test func `a lost link owes an error to everybody who waits`() {
+        var lane = Self.open()
+        Self.submit(&lane, Self.getTime, from: 1)
+        Self.submit(&lane, Self.getTime, from: 2)
+        Self.submit(&lane, Self.getTime, from: 2)
+        _ = lane.nextCommand(now: .zero)
+        #expect(lane.linkLost() == [1, 2, 2])
+        #expect(!lane.isOpen)
+        lane.linkReady()
+        #expect(lane.nextCommand(now: .zero) == .wait)
+    }
+
+    @Test func `a command without a reply frees the lane at once`() {
+        var lane = Self.open()
+        Self.submit(&lane, Data([0x13]) + Data("reboot".utf8), from: 1)
+        Self.submit(&lane, Self.getTime, from: 1)
+        _ = lane.nextCommand(now: .zero)
+        #expect(lane.nextCommand(now: .zero) == .send(Self.getTime, from: 1))
+    }
+
+    @Test func `own telemetry is a push that ends its command`() {
+        var lane = Self.open()
+        Self.submit(&lane, Data([0x27, 0, 0, 0]), from: 1)
+        _ = lane.nextCommand(now: .zero)
+        #expect(lane.frameReceived(Data([0x8B, 0]) + Data(count: 8), now: .zero) == .pushEndsCommand)
+        #expect(lane.nextDeadline == nil)
+    }
+
+    @Test func `a requester may not fill the lane`() {
+        var lane = Self.open { $0.queueLimit = 2 }
+        #expect(Self.submit(&lane, Self.getTime, from: 1) == .queued)
+        #expect(Self.submit(&lane, Self.getTime, from: 1) == .queued)
+        #expect(Self.submit(&lane, Self.getTime, from: 1) == .refuseQueueFull)
+        #expect(Self.submit(&lane, Self.getTime, from: 2) == .queued)
+    }
+
+    @Test(arguments: 0..<200)
+    func `whatever happens, a reply only goes to who asked for its kind`(_ seed: Int) {
+        var random = SplitMix(state: UInt64(seed))
+        var lane = Self.open()
+        var now = Duration.zero
+        // What each requester has asked and not got yet, as the code of the reply it waits for.
+        var awaited: [Int: [UInt8]] = [:]
+        var inFlight: (requester: Int, reply: UInt8)?
+        let kinds: [(Data, UInt8)] = [(Self.getTime, 9), (Self.getBattery, 0x0C), (Data([0x1F, 3]), 0x12)]
+        for _ in 0..<500 {
+            now += .milliseconds(Int64(random.next() % 900))
+            switch random.next() % 6 {
+            case 0, 1:
+                let requester = Int(random.next() % 4)
+                let (frame, reply) = kinds[Int(random.next() % 3)]
+                if Self.submit(&lane, frame, from: requester) == .queued {
+                    awaited[requester, default: []].append(reply)
+                }
+            case 2, 3:
+                let code = [UInt8(9), 0x0C, 0x12][Int(random.next() % 3)]
+                let frame = code == 0x12 ? Data([0x12, 3]) + Data(count: 48) : Data([code, 0, 0, 0, 0])
+                if case .reply(let requester, _) = lane.frameReceived(frame, now: now) {
+                    #expect(inFlight?.requester == requester && inFlight?.reply == code, "seed \(seed)")
+                    inFlight = nil
+                }
+            case 4:
+                if case .timedOut = lane.deadlineReached(now: now) { inFlight = nil }
+            default:
+                if random.next() % 20 == 0 {
+                    let requester = Int(random.next() % 4)
+                    lane.requesterLeft(requester)
+                    awaited[requester] = nil
+                    if inFlight?.requester == requester { inFlight = nil }
+                }
+            }
+            if case .send(_, let requester) = lane.nextCommand(now: now) {
+                #expect(inFlight == nil, "two in flight, seed \(seed)")
+                inFlight = (requester, awaited[requester]!.removeFirst())
+            }
+        }
+    }
+}
+
+/// A small seeded generator (SplitMix64, Steele, Lea and Flood 2014).
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import MeshConfig
+import MeshTransportAPI
+import Testing
+
+@Suite struct DiffTests {
+    private let base = """
+        [[device]]
+        name = "roof"
+        module = "tcp"
+        host = "192.168.4.1"
+        [[device]]
+        name = "garage"
+        module = "tcp"
+        host = "192.168.4.2"
+        password = { env = "A" }
+        [[share]]
+        name = "phone"
+        type = "companion-tcp"
+        device = "roof"
+        listen = "127.0.0.1:5000"
+        [[share]]
+        type = "companion-unix"
+        device = "roof"
+        listen = "/run/roof.sock"
+        """
+
+    private func diff(_ layer: String, from old: String? = nil) throws -> ConfigDiff {
+        ConfigDiff(
+            from: try #require(read(old ?? base).config), to: try #require(read(base, layer).config))
+    }
+
+    @Test func `nothing changed when only places in the files did`() throws {
+        let moved = try #require(read("# a comment\n\n" + base).config)
+        let diff = ConfigDiff(from: try #require(read(base).config), to: moved)
+        #expect(diff.isEmpty)
+    }
+
+    @Test func `devices are added and removed`() throws {
+        let more = "[[device]]\nname = \"shed\"\nmodule = \"serial\"\npath = \"/dev/ttyUSB0\""
+        let added = try diff(more)
+        #expect(added.devicesAdded == ["shed"])
+        #expect(added.devicesRemoved.isEmpty && added.devicesChanged.isEmpty)
+
+        let removed = ConfigDiff(
+            from: try #require(read(base, more).config), to: try #require(read(base).config))
+        #expect(removed.devicesRemoved == ["shed"])
+        #expect(removed.devicesAdded.isEmpty && removed.devicesChanged.isEmpty)
+    }
+
+    @Test(arguments: [
+        "host = \"10.0.0.1\"", "port = 1", "adapter = \"hci0\"", "link.max_retries = 2", "link.backoff.first = \"1s\"",
+        "password = { env = \"B\" }", "protocol = \"none\"",
+    ])
+    func `what touches the link changes a device`(line: String) throws {
+        let diff = try diff("[[device]]\nname = \"garage\"\n\(line)")
+        #expect(diff.devicesChanged == ["garage"])
+        #expect(diff.devicesAdded.isEmpty && diff.devicesRemoved.isEmpty && diff.sharesChanged.isEmpty)
+    }
+
+    @Test func `what does not touch the link changes nothing`() throws {
+        #expect(try diff("[[device]]\nname = \"garage\"\nautoconnect = false\noptional = true").isEmpty)
+    }
+
+    @Test func `a default of the link changes every device that inherits it`() throws {
+        let layer = "[defaults.link]\nmax_retries = 3\n[[device]]\nname = \"roof\"\nlink.max_retries = 0"
+        #expect(try diff(layer).devicesChanged == ["garage"])
+    }
+
+    @Test func `a path of a module changes its devices`() throws {
+        #expect(try diff("[module.tcp]\npath = \"/opt/tcp.so\"").devicesChanged == ["roof", "garage"])
+    }
+
+    @Test func `shares are told apart by name, else by address`() throws {
+        let changed = try diff("[[share]]\nname = \"phone\"\nlisten = \"127.0.0.1:6000\"")
+        #expect(changed.sharesChanged == ["phone"])
+        #expect(changed.sharesAdded.isEmpty && changed.sharesRemoved.isEmpty)
+
+        let moved = ConfigDiff(
+            from: try #require(read(base).config),
+            to: try #require(read(base.split(separator: "/run/roof").joined(separator: "/run/other")).config))
+        #expect(moved.sharesAdded == ["/run/other.sock"])
+        #expect(moved.sharesRemoved == ["/run/roof.sock"])
+        #expect(moved.devicesChanged.isEmpty)
+    }
+
+    @Test func `keys of the daemon are applied or wait for a restart`() throws {
+        let diff = try diff(
+            "[daemon]\nlog_level = \"debug\"\nstate_dir = \"/srv/a\"\ncontrol_socket = \"/run/a\"\n"
+                + "module_path = [\"/opt\"]")
+        #expect(diff.logLevel == .debug)
+        #expect(diff.restartRequired == ["daemon.state_dir", "daemon.control_socket", "daemon.module_path"])
+        #expect(diff.devicesChanged.isEmpty)
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import FoundationEssentials
+import MeshLoop
+import MeshTransportAPI
+
+/// A radio as a transport: answers what the closure says, pushes what the test says.
+actor AnsweringRadio: MeshTransport {
+    nonisolated let loop: MeshLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    private var answers: @Sendable (Data) -> [Data]
+    private var frames: AsyncStream<Data>.Continuation?
+    private var stream = AsyncStream<Data> { $0.finish() }
+    private let linkEvents: @Sendable (LinkEvent) -> Void
+    private(set) var received: [Data] = []
+    private(set) var connects = 0
+
+    init(_ loop: MeshLoop, _ environment: TransportEnvironment, answers: @escaping @Sendable (Data) -> [Data]) {
+        self.loop = loop
+        self.answers = answers
+        linkEvents = environment.linkEvents
+    }
+
+    /// What a radio answers: its own info, the time, a battery, and each channel under its own number.
+    static func usual(_ command: Data) -> [Data] {
+        switch command.first {
+        case 0x16: [Data([0x0D, 13])]
+        case 0x01: [Data([0x05]) + Data(count: 57) + Data("Test".utf8)]
+        case 0x05: [Data([0x09, 1, 2, 3, 4])]
+        case 0x14: [Data([0x0C, 0x10, 0x10])]
+        case 0x1F: [Data([0x12, command[command.startIndex + 1]]) + Data(count: 48)]
+        default: [Data([0x01, 0x01])]
+        }
+    }
+
+    func answer(with answers: @escaping @Sendable (Data) -> [Data]) {
+        self.answers = answers
+    }
+
+    func push(_ frame: Data) {
+        frames?.yield(frame)
+    }
+
+    func vanish() {
+        guard frames != nil else { return }
+        linkEvents(.down(reason: MeshError(.linkClosedByPeer, "the radio went away")))
+        frames?.finish()
+        frames = nil
+    }
+
+    func connect() async throws {
+        connects += 1
+        (stream, frames) = AsyncStream.makeStream(of: Data.self)
+        linkEvents(.up(LinkInfo(maximumFrameLength: 176, peer: "test")))
+    }
+
+    func disconnect() {
+        guard frames != nil else { return }
+        linkEvents(.down(reason: nil))
+        frames?.finish()
+        frames = nil
+    }
+
+    func send(_ data: Data) async throws {
+        received.append(data)
+        for answer in answers(data) { frames?.yield(answer) }
+    }
+
+    var receivedData: AsyncStream<Data> { stream }
+    var isConnected: Bool { frames != nil }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import FoundationEssentials
+import MeshCompanion
+import MeshRuntime
+import MeshTransportAPI
+import Synchronization
+import Testing
+
+@testable import MeshSharing
+
+struct RadioSessionTests {
+    static let getTime = Data([0x05])
+    static let time = Data([0x09, 1, 2, 3, 4])
+    static let getBattery = Data([0x14])
+    static let battery = Data([0x0C, 0x10, 0x10])
+    static let badState = Data([0x01, 0x04])
+
+    @Test func `the host handshakes before anything else`() async throws {
+        try await SharingBench.run { bench in
+            let received = await bench.radio.received
+            #expect(received == [Data([0x16, 3]), CompanionFrame.appStart(name: "meshhost")])
+        }
+    }
+
+    @Test func `a reply goes to its asker and to nobody else`() async throws {
+        try await SharingBench.run { bench in
+            let first = try await bench.client()
+            let second = try await bench.client()
+            try await first.send(Data([0x1F, 4]))
+            try await second.send(Data([0x1F, 3]))
+            #expect(await first.next()?.prefix(2) == Data([0x12, 4]))
+            #expect(await second.next()?.prefix(2) == Data([0x12, 3]))
+            // Had one got the other's reply, it would come before this one.
+            #expect(try await first.ask(Self.getTime) == Self.time)
+            #expect(try await second.ask(Self.getBattery) == Self.battery)
+        }
+    }
+
+    @Test func `two clients asking at once for 2,000 rounds get their own answers`() async throws {
+        try await SharingBench.run { bench in
+            let first = try await bench.client()
+            let second = try await bench.client()
+            for round in 0..<2_000 {
+                let channel = UInt8(round % 40)
+                try await first.send(Data([0x1F, channel]))
+                try await second.send(round % 2 == 0 ? Self.getTime : Self.getBattery)
+                #expect(await first.next()?.prefix(2) == Data([0x12, channel]))
+                #expect(await second.next() == (round % 2 == 0 ? Self.time : Self.battery))
+            }
+        }
+    }
+
+    @Test func `a push goes to everybody`() async throws {
+        try await SharingBench.run { bench in
+            let first = try await bench.client()
+            let second = try await bench.client()
+            _ = try await first.ask(Self.getTime)
+            _ = try await second.ask(Self.getTime)
+            let advert = Data([0x80]) + Data(repeating: 7, count: 32)
+            await bench.radio.push(advert)
+            #expect(await first.next() == advert)
+            #expect(await second.next() == advert)
+        }
+    }
+
+    @Test func `while the radio is away clients stay and get an error, and are served again after the handshake`()
+        async throws
+    {
+        try await SharingBench.run { bench in
+            let client = try await bench.client()
+            #expect(try await client.ask(Self.getTime) == Self.time)
+            await bench.radio.answer { _ in [] }
+            let radio = bench.radio
+            _ = try await bench.event("link.down") { await radio.vanish() }
+            #expect(try await client.ask(Self.getTime) == Self.badState)
+            await radio.answer(with: AnsweringRadio.usual)
+            _ = try await bench.event("link.ready") {}
+            #expect(try await client.ask(Self.getTime) == Self.time)
+            #expect(await !client.isClosed)
+        }
+    }
+
+    @Test func `a command in flight when the radio vanishes gets an error`() async throws {
+        try await SharingBench.run { bench in
+            let client = try await bench.client()
+            await bench.radio.answer { command in
+                command == Self.getTime ? [] : AnsweringRadio.usual(command)
+            }
+            let radio = bench.radio
+            _ = try await bench.event("frame.tx") { try await client.send(Self.getTime) }
+            await radio.vanish()
+            #expect(await client.next() == Self.badState)
+        }
+    }
+
+    @Test func `what the role does not allow never reaches the radio`() async throws {
+        try await SharingBench.run { bench in
+            let client = try await bench.client()
+            #expect(try await client.ask(Data([0x17])) == Data([0x0F]))
+            #expect(try await client.ask(Data([0x0F])) == Data([0x01, 0x01]))
+            #expect(try await client.ask(Data([0x13]) + Data("reboot".utf8)) == Data([0x01, 0x01]))
+            #expect(try await client.ask(Data([0x03, 0])) == Data([0x01, 0x06]))
+            #expect(await bench.radio.received.count == 2)
+            #expect(await bench.session.counters.commandsRefused == 4)
+        }
+    }
+
+    @Test func `a client's protocol version does not become the radio's`() async throws {
+        try await SharingBench.run { bench in
+            let client = try await bench.client()
+            _ = try await client.ask(Data([0x16, 1]))
+            #expect(await bench.radio.received.last == Data([0x16, 3]))
+        }
+    }
+
+    @Test func `a late reply is not given to the next asker`() async throws {
+        var lane = CommandLaneConfiguration()
+        lane.replyTimeout = .milliseconds(500)
+        lane.fenceSilence = .milliseconds(1)
+        try await SharingBench.run(lane: lane) { bench in
+            let first = try await bench.client()
+            let second = try await bench.client()
+            let radio = bench.radio
+            // The radio keeps the first battery answer back until it is asked for the time: the fence.
+            let asked = Mutex(0)
+            await radio.answer { command in
+                switch command {
+                case Self.getBattery: asked.withLock { $0 += 1; return $0 == 1 } ? [] : [Data([0x0C, 0x22, 0x22])]
+                case Self.getTime: [Self.battery, Self.time]
+                default: AnsweringRadio.usual(command)
+                }
+            }
+            #expect(try await first.ask(Self.getBattery) == Self.badState)
+            #expect(try await second.ask(Self.getBattery) == Data([0x0C, 0x22, 0x22]))
+            let counters = await bench.session.counters
+            #expect(counters.commandTimeouts == 1 && counters.lateReplies == 1)
+        }
+    }
+
+    @Test func `a radio that answers nothing any more is reconnected`() async throws {
+        var lane = CommandLaneConfiguration()
+        lane.replyTimeout = .milliseconds(10)
+        lane.fenceSilence = .milliseconds(1)
+        lane.fenceTimeout = .milliseconds(10)
+        try await SharingBench.run(lane: lane) { bench in
+            let client = try await bench.client()
+            let radio = bench.radio
+            await radio.answer { _ in [] }
+            let down = try await bench.event("link.down") { try await client.send(Self.getTime) }
+            #expect(down.data["code"]?.stringValue == "operation.timeout")
+            await radio.answer(with: AnsweringRadio.usual)
+            _ = try await bench.event("link.ready") {}
+            #expect(await radio.connects >= 2)
+        }
+    }
+
+    @Test func `a client that does not read is cut, and the others miss nothing`() async throws {
+        try await SharingBench.run {
+            $0.stuckTimeout = .milliseconds(50)
+        } _: { bench in
+            let reader = try await bench.client()
+            let stuck = try await bench.client()
+            _ = try await reader.ask(Self.getTime)
+            _ = try await stuck.ask(Self.getTime)
+            await stuck.stopReading()
+            let radio = bench.radio
+            let leave = try await bench.event("client.leave") {
+                for number in 0..<10_000 {
+                    let frame = Data([0x88, UInt8(number & 255), UInt8(number >> 8)]) + Data(count: 97)
+                    await radio.push(frame)
+                    #expect(await reader.next() == frame)
+                }
+            }
+            #expect(leave.data["reason"]?.stringValue == "stuck")
+            #expect(await bench.session.counters.left[.stuck] == 1)
+            await stuck.close()
+            #expect(try await reader.ask(Self.getTime) == Self.time)
+        }
+    }
+
+    @Test func `a share takes so many clients and no more`() async throws {
+        try await SharingBench.run {
+            $0.maximumClients = 1
+        } _: { bench in
+            let first = try await bench.client()
+            _ = try await first.ask(Self.getTime)
+            let second = try await bench.client()
+            #expect(await second.next() == nil)
+            #expect(await bench.session.counters.left[.refused] == 1)
+            await first.close()
+        }
+    }
+
+    @Test func `a client that leaves during its command does not spoil the next one`() async throws {
+        try await SharingBench.run { bench in
+            let first = try await bench.client()
+            let second = try await bench.client()
+            let radio = bench.radio
+            await radio.answer { command in command == Self.getBattery ? [] : AnsweringRadio.usual(command) }
+            _ = try await bench.event("frame.tx") { try await first.send(Self.getBattery) }
+            _ = try await bench.event("client.leave") { await first.close() }
+            try await second.send(Self.getTime)
+            await radio.push(Self.battery)
+            #expect(await second.next() == Self.time)
+        }
+    }
+
+    @Test func `junk between a client's frames is skipped`() async throws {
+        try await SharingBench.run { bench in
+            let client = try await bench.client()
+            try await client.sendRaw(Data([0xFF, 0x3C, 0x00, 0x00, 0x3E, 0x3C, 0x01, 0x00, 0x05]))
+            #expect(await client.next() == Self.time)
+        }
+    }
+
+    @Test func `messages and adverts become events`() async throws {
+        try await SharingBench.run { bench in
+            let radio = bench.radio
+            let advert = try await bench.event("advert") {
+                await radio.push(Data([0x80]) + Data(repeating: 0xAB, count: 32))
+            }
+            #expect(advert.data["public_key"]?.stringValue == String(repeating: "ab", count: 32))
+            #expect(advert.device == "roof")
+            await radio.answer { command in
+                // Golden bytes: reference §3.3 R8, decoded with meshcore_py 2.3.17.
+                command == Data([0x0A])
+                    ? [Data([0x10, 0xF8, 0, 0, 1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xFF, 0, 0x80, 0, 0x92, 0x65]) + Data("Hello".utf8)]
+                    : AnsweringRadio.usual(command)
+            }
+            let client = try await bench.client()
+            let message = try await bench.event("message") { _ = try await client.ask(Data([0x0A])) }
+            #expect(message.type.name == "message.direct")
+            #expect(message.data["text"]?.stringValue == "Hello")
+        }
+    }
+}

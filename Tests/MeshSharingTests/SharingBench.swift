@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import FoundationEssentials
+import Glibc
+import MeshCompanion
+import MeshLoop
+import MeshRuntime
+import MeshTransportAPI
+import MeshWire
+import Testing
+
+@testable import MeshSharing
+
+/// One device `roof` with an ``AnsweringRadio`` behind it and a share on a Unix socket, on a loop of its own.
+actor SharingBench {
+    nonisolated let loop: MeshLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated let session: RadioSession
+    nonisolated let bus: EventBus
+    private let coordinator: ReconnectionCoordinator
+    private var radios: [AnsweringRadio] = []
+    private var lastClient: UInt64 = 0
+    let folder: String
+    var path: String { "\(folder)/share.sock" }
+
+    private init(
+        _ loop: MeshLoop, _ folder: String, _ session: RadioSession, _ bus: EventBus,
+        _ coordinator: ReconnectionCoordinator
+    ) {
+        self.loop = loop
+        self.folder = folder
+        self.session = session
+        self.bus = bus
+        self.coordinator = coordinator
+    }
+
+    /// Runs `body` with a bench whose radio is ready, and fails when a handle is left open.
+    static func run(
+        lane: CommandLaneConfiguration = CommandLaneConfiguration(),
+        share: @Sendable (inout ShareSettings) -> Void = { _ in },
+        answers: @escaping @Sendable (Data) -> [Data] = AnsweringRadio.usual,
+        _ body: @Sendable (isolated SharingBench) async throws -> Void
+    ) async throws {
+        var template = Array("/tmp/meshhost-sharing-XXXXXX".utf8CString)
+        let folder = String(cString: try #require(mkdtemp(&template)))
+        let thread = LoopThread()
+        let loop = thread.loop
+        let bench = try await LoopActor(loop).run { actor in
+            let loop = actor.loop
+            let bus = EventBus(loop: loop, wallClock: { .zero })
+            let intents = try await IntentStore.open(directory: folder, loop: loop, log: .none)
+            let coordinator = ReconnectionCoordinator(
+                loop: loop, events: bus, intents: intents, log: .none, wallClock: { .zero })
+            final class Counter { var value: UInt64 = 0 }
+            let counter = Counter()
+            let session = RadioSession(device: "roof", loop: loop, bus: bus, log: .none, lane: lane) {
+                counter.value += 1
+                return counter.value
+            }
+            return SharingBench(loop, folder, session, bus, coordinator)
+        }
+        do {
+            try await bench.begin(share, answers)
+            try await body(bench)
+        } catch {
+            Issue.record(error)
+        }
+        await bench.end()
+        try await thread.shutDown()
+        unlink("\(folder)/intents.json")
+        rmdir(folder)
+    }
+
+    private func begin(
+        _ share: @Sendable (inout ShareSettings) -> Void, _ answers: @escaping @Sendable (Data) -> [Data]
+    ) async throws {
+        var settings = ShareSettings(
+            name: "test", type: "companion-unix", addresses: [SocketAddress(unixPath: path)], role: .chat)
+        share(&settings)
+        _ = try await session.openShare(settings)
+        var policy = ReconnectionPolicy()
+        policy.firstDelay = .milliseconds(2)
+        policy.maximumDelay = .milliseconds(20)
+        policy.contentionCloses = 0
+        let ready = bus.subscribe(EventFilter(types: ["link.ready"]))
+        try await coordinator.addDevice(
+            DeviceSettings(name: "roof", link: DeviceLinkSettings(policy: policy), session: session) { environment in
+                let radio = AnsweringRadio(self.loop, environment, answers: answers)
+                self.assumeIsolated { $0.radios.append(radio) }
+                return radio
+            })
+        var events = ready.makeAsyncIterator()
+        _ = await events.next()
+    }
+
+    private func end() async {
+        await session.closeShares()
+        await coordinator.shutDown(within: .seconds(5))
+    }
+
+    /// The device's transport.
+    var radio: AnsweringRadio { radios[radios.count - 1] }
+
+    /// A client that has connected.
+    func client() async throws -> ShareTestClient {
+        let client = ShareTestClient(loop)
+        try await client.connect(path)
+        return client
+    }
+
+    /// Waits for the next event of a type.
+    func event(_ type: String, after action: () async throws -> Void) async throws -> HostEvent {
+        let subscription = bus.subscribe(EventFilter(types: [type]))
+        try await action()
+        var events = subscription.makeAsyncIterator()
+        return try #require(await events.next())
+    }
+}
+
+/// A companion client on a Unix socket.
+actor ShareTestClient {
+    nonisolated let loop: MeshLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    private var stream: LoopStream?
+    private var decoder = CompanionFrameDecoder(.init(marker: .fromRadio))
+    private var frames: [Data] = []
+    private var waiter: CheckedContinuation<Data?, Never>?
+    private(set) var isClosed = false
+
+    init(_ loop: MeshLoop) {
+        self.loop = loop
+    }
+
+    func connect(_ path: String) async throws {
+        let stream = LoopStream(unix: loop)
+        self.stream = stream
+        try await stream.connect(to: SocketAddress(unixPath: path))
+        stream.startReading { bytes in
+            self.decoder.bytesReceived(RawSpan(_unsafeBytes: bytes), now: .zero) { payload in
+                self.frames.append(payload.withUnsafeBytes { Data($0) })
+            }
+            self.wake()
+        } onEnd: { _ in
+            self.isClosed = true
+            self.wake()
+        }
+    }
+
+    /// Sends one command in its framing.
+    func send(_ command: Data) async throws {
+        try await sendRaw(Data([0x3C, UInt8(command.count), 0]) + command)
+    }
+
+    func sendRaw(_ bytes: Data) async throws {
+        try await stream?.write(bytes)
+    }
+
+    func stopReading() {
+        stream?.pauseReading()
+    }
+
+    func close() {
+        stream?.close()
+    }
+
+    /// The next frame; nil once the connection has ended.
+    func next() async -> Data? {
+        if !frames.isEmpty { return frames.removeFirst() }
+        if isClosed { return nil }
+        return await withCheckedContinuation { waiter = $0 }
+    }
+
+    func ask(_ command: Data) async throws -> Data? {
+        try await send(command)
+        return await next()
+    }
+
+    private func wake() {
+        guard let waiter else { return }
+        if !frames.isEmpty {
+            self.waiter = nil
+            waiter.resume(returning: frames.removeFirst())
+        } else if isClosed {
+            self.waiter = nil
+            waiter.resume(returning: nil)
+        }
+    }
+}
