@@ -72,6 +72,13 @@ struct SimulatedRadioTests {
         #expect(since == [[2, 9, 0, 0, 0], [4, 0, 0, 0, 0]])
     }
 
+    @Test func `no two contacts have the same name or key`() {
+        var radio = quiet { $0.contacts = 350 }
+        let rows = ask(&radio, [4])[1...350]
+        #expect(Set(rows.map { $0[1..<33] }).count == 350)
+        #expect(Set(rows.map { $0[100..<132] }).count == 350)
+    }
+
     @Test func `contacts are read, stored and removed`() {
         var radio = quiet { $0.contacts = 2 }
         let row = ask(&radio, [4])[1]

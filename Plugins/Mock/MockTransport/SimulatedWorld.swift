@@ -61,7 +61,8 @@ struct SimulatedWorld {
         let hops = number(0...4)
         return SimulatedContact(
             publicKey: bytes(32), kind: kind,
-            name: names[(index * 5 + index / 8) % names.count] + (round == 0 ? "" : " \(round + 1)"),
+            // 7 has no factor in common with 20 people or 8 places, so names repeat only round by round.
+            name: names[index * 7 % names.count] + (round == 0 ? "" : " \(round + 1)"),
             path: hops == 4 ? nil : bytes(hops), lastAdvert: lastHeard, latitude: Int32(number(-400_000...400_000)),
             longitude: Int32(number(-400_000...400_000)), lastModified: lastHeard)
     }

@@ -1,0 +1,1 @@
+../Fuzzing/Sources/FrameDecoderFuzzer/FrameDecoderCheck.swift
