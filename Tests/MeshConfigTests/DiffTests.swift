@@ -73,7 +73,7 @@ import Testing
         #expect(try diff("[module.tcp]\npath = \"/opt/tcp.so\"").devicesChanged == ["roof", "garage"])
     }
 
-    @Test func `shares are told apart by name, else by address`() throws {
+    @Test func `shares are told apart by name, else by device and address`() throws {
         let changed = try diff("[[share]]\nname = \"phone\"\nlisten = \"127.0.0.1:6000\"")
         #expect(changed.sharesChanged == ["phone"])
         #expect(changed.sharesAdded.isEmpty && changed.sharesRemoved.isEmpty)
@@ -81,9 +81,17 @@ import Testing
         let moved = ConfigDiff(
             from: try #require(read(base).config),
             to: try #require(read(base.split(separator: "/run/roof").joined(separator: "/run/other")).config))
-        #expect(moved.sharesAdded == ["/run/other.sock"])
-        #expect(moved.sharesRemoved == ["/run/roof.sock"])
+        #expect(moved.sharesAdded == ["roof /run/other.sock"])
+        #expect(moved.sharesRemoved == ["roof /run/roof.sock"])
         #expect(moved.devicesChanged.isEmpty)
+    }
+
+    @Test func `shares on a port the system chooses are told apart by device and number`() throws {
+        let share = "\n[[share]]\ntype = \"companion-tcp\"\ndevice = \"roof\"\nlisten = \"127.0.0.1:0\"\n"
+        let two = try #require(read(base + share + share).config)
+        let one = try #require(read(base + share).config)
+        #expect(two.shares.suffix(2).map(\.id) == ["roof 127.0.0.1:0", "roof 127.0.0.1:0 #2"])
+        #expect(ConfigDiff(from: two, to: one).sharesRemoved == ["roof 127.0.0.1:0 #2"])
     }
 
     @Test func `keys of the daemon are applied or wait for a restart`() throws {
