@@ -24,7 +24,7 @@ public import FoundationEssentials
 ///
 /// The protocol leaves open what a late reply belongs to; the fence is the firmware documentation's "one in flight,
 /// 5 s, matched by type" made safe. Requesters take turns (round robin), each with its own FIFO.
-public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable {
+public struct CommandLaneStateMachine: Sendable {
     /// What to do with a command that came.
     public enum CommandAction: Sendable, Hashable {
         /// It waits for its turn; call ``nextCommand(now:)``.
@@ -42,7 +42,7 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
         /// Give it to everybody; it also ended the command in flight.
         case pushEndsCommand
         /// Give it to the asker; when it `isLast`, call ``nextCommand(now:)``.
-        case reply(to: Requester, isLast: Bool)
+        case reply(to: LaneRequester, isLast: Bool)
         /// A reply whose asker has gone: drop it.
         case orphan(isLast: Bool)
         /// A reply nobody asked for: firmware 1.17 sends replies to every interface. Look at it, give it to nobody.
@@ -56,7 +56,7 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
     /// What to do next on the wire.
     public enum NextAction: Sendable, Hashable {
         /// Send this command.
-        case send(Data, from: Requester)
+        case send(Data, from: LaneRequester)
         /// Nothing to send now.
         case wait
     }
@@ -66,7 +66,7 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
         /// It was early or repeated.
         case none
         /// The command in flight got no reply: answer its asker with an error. The lane goes on by itself.
-        case timedOut(Requester?)
+        case timedOut(LaneRequester?)
         /// Send this fence.
         case sendFence(Data)
         /// No fence was answered: the link is dead.
@@ -79,7 +79,7 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
     }
 
     private struct InFlight {
-        var requester: Requester?
+        var requester: LaneRequester?
         var expectation: ReplyExpectation
         var deadline: Duration
     }
@@ -94,9 +94,9 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
 
     private let configuration: CommandLaneConfiguration
     private var state = State.closed
-    private var queues: [Requester: [Command]] = [:]
+    private var queues: [LaneRequester: [Command]] = [:]
     /// Requesters with something queued, the next one first.
-    private var turn: [Requester] = []
+    private var turn: [LaneRequester] = []
 
     /// A lane without a link.
     public init(configuration: CommandLaneConfiguration = CommandLaneConfiguration()) {
@@ -109,7 +109,7 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
     }
 
     /// How many commands wait, the one in flight not counted.
-    public func queuedCommands(of requester: Requester) -> Int {
+    public func queuedCommands(of requester: LaneRequester) -> Int {
         queues[requester]?.count ?? 0
     }
 
@@ -131,8 +131,8 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
     }
 
     /// The link is gone. Everybody in the result, in order, is owed an error for each time it is listed.
-    public mutating func linkLost() -> [Requester] {
-        var owed: [Requester] = []
+    public mutating func linkLost() -> [LaneRequester] {
+        var owed: [LaneRequester] = []
         if case .waitingForReply(let inFlight) = state, let requester = inFlight.requester { owed.append(requester) }
         state = .closed
         for requester in turn {
@@ -145,7 +145,7 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
 
     /// Somebody wants a command sent.
     public mutating func commandReceived(
-        _ frame: Data, expecting expectation: ReplyExpectation, from requester: Requester
+        _ frame: Data, expecting expectation: ReplyExpectation, from requester: LaneRequester
     ) -> CommandAction {
         guard isOpen else { return .refuseLinkAway }
         let waiting = queues[requester]?.count ?? 0
@@ -176,7 +176,7 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
 
     /// The requester is gone: what it has queued is dropped. A command in flight keeps the lane until its reply, which
     /// would otherwise be taken for the next command's.
-    public mutating func requesterLeft(_ requester: Requester) {
+    public mutating func requesterLeft(_ requester: LaneRequester) {
         queues[requester] = nil
         turn.removeAll { $0 == requester }
         if case .waitingForReply(var inFlight) = state, inFlight.requester == requester {
@@ -241,6 +241,25 @@ public struct CommandLaneStateMachine<Requester: Hashable & Sendable>: Sendable 
             return .none
         }
     }
+}
+
+/// Who wants a command sent: the host itself, or a client by its number.
+public struct LaneRequester: Sendable, Hashable, ExpressibleByIntegerLiteral {
+    /// The client's number; 0 for the host.
+    public let client: UInt64
+
+    /// A client's numbers begin at 1.
+    public init(client: UInt64) {
+        self.client = client
+    }
+
+    /// The same as ``init(client:)``.
+    public init(integerLiteral value: UInt64) {
+        client = value
+    }
+
+    /// The host, on its own behalf.
+    public static let host = LaneRequester(client: 0)
 }
 
 /// Times and limits of a ``CommandLaneStateMachine``.

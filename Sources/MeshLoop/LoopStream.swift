@@ -132,29 +132,29 @@ public final class LoopStream {
     /// Bytes that were written and have not gone to the kernel yet.
     public var pendingWriteBytes: Int { isClosed ? 0 : stream.pointee.write_queue_size }
 
+    /// Gives the kernel what it takes now and returns how many bytes that was: none while earlier ones wait. What is left
+    /// over is the caller's to write.
+    public func writeAtOnce(_ bytes: UnsafeRawBufferPointer) throws(LoopError) -> Int {
+        guard !isClosed else { throw LoopError(kind: .notConnected, operation: "write", detail: "the connection is closed") }
+        guard stream.pointee.write_queue_size == 0, !bytes.isEmpty else { return 0 }
+        var buffer = uv_buf_init(
+            UnsafeMutableRawPointer(mutating: bytes.baseAddress)?.assumingMemoryBound(to: CChar.self),
+            UInt32(bytes.count))
+        let status = uv_try_write(stream, &buffer, 1)
+        if status >= 0 { return Int(status) }
+        if status == UV_EAGAIN.rawValue { return 0 }
+        throw LoopError(status: status, operation: "write")
+    }
+
     /// Writes all bytes: at once what the kernel takes, the rest when it can. The bytes are copied if they must wait.
     /// `completion` runs in a later callback, exactly once, also after ``close()``.
     public func write(_ bytes: UnsafeRawBufferPointer, completion: ((LoopError?) -> Void)? = nil) {
-        guard !isClosed else {
-            if let completion {
-                let error = LoopError(kind: .notConnected, operation: "write", detail: "the connection is closed")
-                loop.performLater { completion(error) }
-            }
+        let sent: Int
+        do throws(LoopError) {
+            sent = try writeAtOnce(bytes)
+        } catch {
+            if let completion { loop.performLater { completion(error) } }
             return
-        }
-        var sent = 0
-        if stream.pointee.write_queue_size == 0 {
-            var buffer = uv_buf_init(
-                UnsafeMutableRawPointer(mutating: bytes.baseAddress)?.assumingMemoryBound(to: CChar.self),
-                UInt32(bytes.count))
-            let status = bytes.isEmpty ? 0 : uv_try_write(stream, &buffer, 1)
-            if status >= 0 {
-                sent = Int(status)
-            } else if status != UV_EAGAIN.rawValue {
-                let error = LoopError(status: status, operation: "write")
-                loop.performLater { completion?(error) }
-                return
-            }
         }
         if sent == bytes.count {
             if let completion { loop.performLater { completion(nil) } }

@@ -9,7 +9,7 @@ internal import MeshWire
 
 extension RadioSession {
     /// Puts what a frame says on the bus, if people care about it. (The frame itself is told by the coordinator.)
-    func announce(_ frame: Data, _ action: CommandLaneStateMachine<Requester>.FrameAction) {
+    func announce(_ frame: Data, _ action: CommandLaneStateMachine.FrameAction) {
         guard let first = frame.first, let type = Self.eventType(first) else { return }
         switch action {
         case .late, .fenceAnswered:

@@ -19,12 +19,6 @@ internal import MeshWire
 ///                        │ └────push───▶ every queue ──┴─ end of turn ─▶ one write per client
 ///     radio ◀─outbox──── lane ◀──admitted commands────── clients
 public actor RadioSession {
-    /// Who asked: the host itself, or a client by its id.
-    enum Requester: Hashable, Sendable {
-        case host
-        case client(UInt64)
-    }
-
     /// The link being served.
     struct Link {
         var link: EstablishedLink
@@ -66,7 +60,7 @@ public actor RadioSession {
 
     let bus: EventBus
     let log: LogSink
-    private var lane: CommandLaneStateMachine<Requester>
+    private var lane: CommandLaneStateMachine
     private let laneTimer: OptionalTimer
     var link: Link?
     /// Whether clients' commands go to the radio: the handshake is over.
@@ -133,12 +127,11 @@ public actor RadioSession {
         for client in clients.values { offer(client, kind) }
     }
 
-    private func deliver(_ frame: Data, to requester: Requester) {
-        switch requester {
-        case .host:
+    private func deliver(_ frame: Data, to requester: LaneRequester) {
+        if requester == .host {
             if !hostWaiters.isEmpty { hostWaiters.removeFirst().resume(returning: .success(frame)) }
-        case .client(let id):
-            if let client = clients[id] { answer(client, with: CompanionFrame.shown(frame, to: client.role)) }
+        } else if let client = clients[requester.client] {
+            answer(client, with: CompanionFrame.shown(frame, to: client.role))
         }
     }
 
@@ -183,10 +176,10 @@ public actor RadioSession {
                 counters.commandsWhileAway += 1
                 return answer(client, with: CompanionFrame.error(.badState))
             }
-            switch lane.commandReceived(Self.adapted(frame), expecting: expectation, from: .client(client.id)) {
+            switch lane.commandReceived(Self.adapted(frame), expecting: expectation, from: LaneRequester(client: client.id)) {
             case .queued:
                 // Half of the lane's limit: what is in the socket already still finds room.
-                if lane.queuedCommands(of: .client(client.id)) >= 32 { client.pause() }
+                if lane.queuedCommands(of: LaneRequester(client: client.id)) >= 32 { client.pause() }
                 pump()
             case .refuseLinkAway:
                 counters.commandsWhileAway += 1
@@ -233,7 +226,7 @@ public actor RadioSession {
         while case .send(let frame, let requester) = lane.nextCommand(now: loop.now) {
             counters.commandsSent += 1
             link?.outbox.yield(frame)
-            if case .client(let id) = requester, lane.queuedCommands(of: requester) < 16 { clients[id]?.resume() }
+            if lane.queuedCommands(of: requester) < 16 { clients[requester.client]?.resume() }
         }
         armLaneTimer()
     }
@@ -273,12 +266,11 @@ public actor RadioSession {
         armLaneTimer()
     }
 
-    private func fail(_ requester: Requester, _ error: MeshError) {
-        switch requester {
-        case .host:
+    private func fail(_ requester: LaneRequester, _ error: MeshError) {
+        if requester == .host {
             if !hostWaiters.isEmpty { hostWaiters.removeFirst().resume(returning: .failure(error)) }
-        case .client(let id):
-            if let client = clients[id] { answer(client, with: CompanionFrame.error(.badState)) }
+        } else if let client = clients[requester.client] {
+            answer(client, with: CompanionFrame.error(.badState))
         }
     }
 
@@ -298,7 +290,7 @@ public actor RadioSession {
 
     /// The client is gone; its command in flight keeps the lane until the reply.
     func leaveLane(_ client: ShareClient) {
-        lane.requesterLeft(.client(client.id))
+        lane.requesterLeft(LaneRequester(client: client.id))
     }
 }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// The lane in virtual time. Requesters are numbers.
 struct CommandLaneTests {
-    typealias Lane = CommandLaneStateMachine<Int>
+    typealias Lane = CommandLaneStateMachine
 
     static let getTime = Data([0x05])
     static let time = Data([0x09, 1, 0, 0, 0])
@@ -59,7 +59,7 @@ struct CommandLaneTests {
         var lane = Self.open()
         for _ in 0..<3 { Self.submit(&lane, Self.getTime, from: 1) }
         Self.submit(&lane, Self.getTime, from: 2)
-        var order: [Int] = []
+        var order: [LaneRequester] = []
         while case .send(_, let requester) = lane.nextCommand(now: .zero) {
             order.append(requester)
             _ = lane.frameReceived(Self.time, now: .zero)
@@ -193,14 +193,14 @@ struct CommandLaneTests {
         var lane = Self.open()
         var now = Duration.zero
         // What each requester has asked and not got yet, as the code of the reply it waits for.
-        var awaited: [Int: [UInt8]] = [:]
-        var inFlight: (requester: Int, reply: UInt8)?
+        var awaited: [LaneRequester: [UInt8]] = [:]
+        var inFlight: (requester: LaneRequester, reply: UInt8)?
         let kinds: [(Data, UInt8)] = [(Self.getTime, 9), (Self.getBattery, 0x0C), (Data([0x1F, 3]), 0x12)]
         for _ in 0..<500 {
             now += .milliseconds(Int64(random.next() % 900))
             switch random.next() % 6 {
             case 0, 1:
-                let requester = Int(random.next() % 4)
+                let requester = LaneRequester(client: random.next() % 4)
                 let (frame, reply) = kinds[Int(random.next() % 3)]
                 if Self.submit(&lane, frame, from: requester) == .queued {
                     awaited[requester, default: []].append(reply)
@@ -216,7 +216,7 @@ struct CommandLaneTests {
                 if case .timedOut = lane.deadlineReached(now: now) { inFlight = nil }
             default:
                 if random.next() % 20 == 0 {
-                    let requester = Int(random.next() % 4)
+                    let requester = LaneRequester(client: random.next() % 4)
                     lane.requesterLeft(requester)
                     awaited[requester] = nil
                     if inFlight?.requester == requester { inFlight = nil }

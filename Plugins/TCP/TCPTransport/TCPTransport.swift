@@ -276,23 +276,34 @@ public actor TCPTransport: TransportDiagnosing {
         } catch {
             throw MeshError(error, context: sending)
         }
-        sendsUnderWay += 1
-        machine.writeStarted(now: loop.now)
-        let error: LoopError? = await withCheckedContinuation { continuation in
-            outgoing.withUnsafeBytes { bytes in
-                link.stream.write(bytes) { continuation.resume(returning: $0) }
+        do throws(LoopError) {
+            // Nearly always the kernel takes the frame at once, and nothing has to wait.
+            let sent = try outgoing.span.bytes.withUnsafeBytes { (bytes) throws(LoopError) in
+                try link.stream.writeAtOnce(bytes)
             }
-            if link.stream.pendingWriteBytes > 0 { watchWrites() }
-        }
-        sendsUnderWay -= 1
-        machine.writeFinished(generation: link.generation, now: loop.now)
-        if let error {
+            if sent < outgoing.count { try await write(outgoing[sent...], to: link) }
+        } catch {
             // Also when the reader has not noticed the end yet.
             ended(link.generation, error)
             throw lastError.map { $0.adding(operation: "send") } ?? linkClosed(cause: error)
         }
         counters.framesSent += 1
         counters.bytesSent += Int64(data.count + CompanionFraming.headerLength)
+    }
+
+    /// Waits until the kernel has the rest of a frame, within the write deadline.
+    private func write(_ rest: ArraySlice<UInt8>, to link: Link) async throws(LoopError) {
+        sendsUnderWay += 1
+        machine.writeStarted(now: loop.now)
+        let error: LoopError? = await withCheckedContinuation { continuation in
+            rest.withUnsafeBytes { bytes in
+                link.stream.write(bytes) { continuation.resume(returning: $0) }
+            }
+            watchWrites()
+        }
+        sendsUnderWay -= 1
+        machine.writeFinished(generation: link.generation, now: loop.now)
+        if let error { throw error }
     }
 
     private func watchWrites() {
