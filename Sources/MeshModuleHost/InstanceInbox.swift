@@ -58,7 +58,7 @@ final class InstanceInbox: Sendable {
     /// Reports that nobody waits for (scan results, figures) are dropped beyond this many.
     static let eventLimit = 16_384
 
-    private let limits: Limits
+    let limits: Limits
     /// Whether the module can be told to go on; if not, what does not fit is lost at once.
     private let canResume: Bool
     private let state: Mutex<State>

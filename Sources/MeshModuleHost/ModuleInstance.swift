@@ -95,8 +95,10 @@ final class ModuleInstance: @unchecked Sendable {
     func openLink(for transport: ModuleTransport) -> (link: mh_link, frames: FrameQueue) {
         lastLink += 1
         let link = mh_link(lastLink)
-        let frames = FrameQueue { [weak self] frames, bytes in
-            guard let self, inbox.release(link, frames: frames, bytes: bytes), isRunning,
+        let credits = FrameCredits(inbox.limits)
+        let frames = FrameQueue { [weak self] frame in
+            guard let taken = credits.add(frame.count), let self else { return }
+            guard inbox.release(link, frames: taken.frames, bytes: taken.bytes), isRunning,
                 let ready = module.ops.rx_ready
             else { return }
             _ = timed("rx_ready") { ready(self.handle, link) }

@@ -10,7 +10,7 @@ public import MeshTransportAPI
 ///
 /// Pinned to the host's loop. `receivedData` gives back-pressure: what the consumer does not take fills a bounded queue,
 /// then the module is told to stop reading. Frames are lost, and counted, only when a module does not heed that.
-public actor ModuleTransport: MeshTransport, TransportDiagnosing {
+public actor ModuleTransport: DirectFrameDelivery, TransportDiagnosing {
     typealias Waiter = CheckedContinuation<mh_status, Never>
 
     /// One connection attempt and the link it becomes. Belongs to the transport's isolation.
@@ -119,23 +119,20 @@ public actor ModuleTransport: MeshTransport, TransportDiagnosing {
     public var receivedData: AsyncStream<Data> {
         guard let frames else { return AsyncStream { $0.finish() } }
         // Unfolding, so that it is known what the consumer has taken. A consumer whose task does not prefer the loop as
-        // its executor pays for two thread hops with each frame, as with any AsyncStream for at least one.
+        // its executor pays for two thread hops with each frame; `deliverFrames` costs none.
         return AsyncStream(unfolding: { await self.nextFrame(from: frames) })
     }
 
     private func nextFrame(from frames: FrameQueue) async -> Data? {
-        if let frame = frames.take() { return frame }
-        let id = frames.newWaiter()
-        return await withTaskCancellationHandler {
-            // A closure stays on the actor only if it captures it.
-            await self.wait(id, for: frames)
-        } onCancel: {
-            loop.perform { frames.cancelWaiter(id) }
-        }
+        await frames.next(isolation: self) { [loop] in loop.perform($0) }
     }
 
-    private func wait(_ id: UInt64, for frames: FrameQueue) async -> Data? {
-        await withCheckedContinuation { frames.wait(id, $0) }
+    public func deliverFrames(to handler: @escaping @Sendable (Data) -> Bool) {
+        frames?.deliver(to: handler)
+    }
+
+    public func resumeDelivery() {
+        frames?.resumeDelivery()
     }
 
     public var isConnected: Bool {

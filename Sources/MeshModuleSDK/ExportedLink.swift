@@ -107,6 +107,10 @@ actor ExportedLink {
     // MARK: Frames from the device
 
     private func pump(_ frames: AsyncStream<Data>) async {
+        if let direct = transport as? any DirectFrameDelivery {
+            // By plain calls; the stream then only tells the end, and gives what the host had no room for until then.
+            await direct.deliverFrames { [host, id] in host.receive(id, $0) != MH_AGAIN }
+        }
         for await frame in frames {
             while host.receive(id, frame) == MH_AGAIN {
                 if isEnding { return }
@@ -120,6 +124,9 @@ actor ExportedLink {
     func receiveReady() {
         receiver?.resume()
         receiver = nil
+        if let direct = transport as? any DirectFrameDelivery {
+            Task(executorPreference: executor) { await direct.resumeDelivery() }
+        }
     }
 
     // MARK: Frames to the device

@@ -22,8 +22,9 @@ public protocol LinkSession: Sendable {
     /// failed. The task is cancelled when the link ends or the handshake's deadline passes: throw then, promptly.
     func linkEstablished(_ link: EstablishedLink) async throws(MeshError)
 
-    /// One frame of the present link, in order. The next one waits until this returns, so it should not wait for answers.
-    func frameReceived(_ frame: Data) async
+    /// One frame of the present link, in order. A plain call on the loop's thread: an actor on the loop is isolated there
+    /// (`assumeIsolated`).
+    func frameReceived(_ frame: Data)
 
     /// The link is gone, also after a handshake that failed. Everybody who waits gets an answer. `reason` is nil where this
     /// host ended it.
@@ -67,6 +68,6 @@ public struct DrainSession: LinkSession {
     public init() {}
 
     public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {}
-    public func frameReceived(_ frame: Data) async {}
+    public func frameReceived(_ frame: Data) {}
     public func linkLost(reason: MeshError?) async {}
 }

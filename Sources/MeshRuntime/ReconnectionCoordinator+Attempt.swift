@@ -87,9 +87,17 @@ extension ReconnectionCoordinator {
     ) async -> MeshError? {
         // Immediate: the session hears of the link before it gets the first frame.
         let handshake = Task.immediate { await shakeHands(link, session) }
+        if let direct = link.transport as? any DirectFrameDelivery {
+            // By plain calls; the stream then only tells the end of the link.
+            await direct.deliverFrames { [events, device = link.device] frame in
+                events.publish(.frameReceived, device: device, .frame(frame))
+                session.frameReceived(frame)
+                return true
+            }
+        }
         for await frame in frames {
             events.publish(.frameReceived, device: link.device, .frame(frame))
-            await session.frameReceived(frame)
+            session.frameReceived(frame)
         }
         // The stream may have ended first: the handshake has nothing to wait for any more.
         handshake.cancel()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-internal import FoundationEssentials
+public import FoundationEssentials
 internal import MeshCompanion
 internal import MeshLoop
 public import MeshRuntime
@@ -13,10 +13,7 @@ extension RadioSession: LinkSession {
     /// DEVICE_QUERY first: the radio lays messages out for the version that was asked for last, when it queues them
     /// (reference §1.4). Any answer will do, also an error: very old firmware does not know the command.
     public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {
-        let (frames, outbox) = AsyncStream.makeStream(of: Data.self)
-        self.link = Link(
-            link: link, outbox: outbox,
-            writer: Task(executorPreference: loop.taskExecutor) { await self.write(frames, to: link) })
+        self.link = link
         openLane()
         let selfInfo: Data
         do {
@@ -28,7 +25,7 @@ extension RadioSession: LinkSession {
         } catch {
             throw MeshError(wrapping: error)
         }
-        guard !Task.isCancelled, self.link?.link.generation == link.generation else {
+        guard !Task.isCancelled, self.link?.generation == link.generation else {
             throw MeshError(.cancelled, "the link ended during the handshake")
         }
         isServing = true
@@ -50,30 +47,19 @@ extension RadioSession: LinkSession {
     /// The link is gone: everybody who waits gets an error frame, clients stay.
     public func linkLost(reason: MeshError?) async {
         closeLane(MeshError(.notConnected, "the radio went away", cause: reason))
-        guard let link else { return }
-        self.link = nil
-        link.outbox.finish()
-        link.writer.cancel()
-        await link.writer.value
+        link = nil
+        if sendsUnderWay > 0 { await withCheckedContinuation { sendsEnded = $0 } }
     }
 
-    /// Sends what the lane puts into the outbox, one after the other.
-    private func write(_ frames: AsyncStream<Data>, to link: EstablishedLink) async {
-        for await frame in frames {
-            do {
-                try await link.send(frame)
-            } catch {
-                // A link that cannot send is being lost: its end comes as the end of its frames. A frame that is too
-                // long for it never got this far, the transport says so at once, and the lane's timeout answers.
-                log(.debug, "a frame could not be sent", [("error", "\(error)")])
-            }
-        }
+    /// One frame of the link; on the loop.
+    public nonisolated func frameReceived(_ frame: Data) {
+        assumeIsolated { $0.received(frame) }
     }
 
     /// The radio takes frames and answers nothing: the link is given up, the coordinator makes a new one.
     func endLink(_ reason: MeshError) {
         guard let link else { return }
         log(.warning, "the radio is silent; reconnecting")
-        link.link.end(reason)
+        link.end(reason)
     }
 }

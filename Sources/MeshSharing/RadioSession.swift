@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-public import FoundationEssentials
+internal import FoundationEssentials
 public import MeshCompanion
 public import MeshLoop
 public import MeshRuntime
@@ -19,14 +19,6 @@ internal import MeshWire
 ///                        │ └────push───▶ every queue ──┴─ end of turn ─▶ one write per client
 ///     radio ◀─outbox──── lane ◀──admitted commands────── clients
 public actor RadioSession {
-    /// The link being served.
-    struct Link {
-        var link: EstablishedLink
-        /// What the writer sends next.
-        var outbox: AsyncStream<Data>.Continuation
-        /// Ends when the outbox is finished.
-        var writer: Task<Void, Never>
-    }
 
     /// One share with its open listeners.
     struct Share {
@@ -62,7 +54,11 @@ public actor RadioSession {
     let log: LogSink
     private var lane: CommandLaneStateMachine
     private let laneTimer: OptionalTimer
-    var link: Link?
+    /// The link being served.
+    var link: EstablishedLink?
+    /// Sends of the present link that have not ended; ``linkLost(reason:)`` waits for them.
+    var sendsUnderWay = 0
+    var sendsEnded: CheckedContinuation<Void, Never>?
     /// Whether clients' commands go to the radio: the handshake is over.
     var isServing = false
     var shares: [Int: Share] = [:]
@@ -94,7 +90,7 @@ public actor RadioSession {
     // MARK: Radio → clients
 
     /// One frame came from the radio.
-    public func frameReceived(_ frame: Data) {
+    func received(_ frame: Data) {
         counters.framesReceived += 1
         let action = lane.frameReceived(frame, now: loop.now)
         switch action {
@@ -225,10 +221,29 @@ public actor RadioSession {
     func pump() {
         while case .send(let frame, let requester) = lane.nextCommand(now: loop.now) {
             counters.commandsSent += 1
-            link?.outbox.yield(frame)
+            send(frame)
             if lane.queuedCommands(of: requester) < 16 { clients[requester.client]?.resume() }
         }
         armLaneTimer()
+    }
+
+    /// Sends one frame. Nearly always the transport takes it before this returns.
+    private func send(_ frame: Data) {
+        guard let link else { return }
+        sendsUnderWay += 1
+        Task.immediate {
+            do {
+                try await link.send(frame)
+            } catch {
+                // A link that cannot send is being lost: its end comes as the end of its frames.
+                log(.debug, "a frame could not be sent", [("error", "\(error)")])
+            }
+            sendsUnderWay -= 1
+            if sendsUnderWay == 0 {
+                sendsEnded?.resume()
+                sendsEnded = nil
+            }
+        }
     }
 
     // MARK: The lane's time
@@ -258,7 +273,7 @@ public actor RadioSession {
             log(.warning, "the radio did not answer a command in time")
             if let requester { fail(requester, MeshError(.operationTimeout, "the radio did not answer in time")) }
         case .sendFence(let frame):
-            link?.outbox.yield(frame)
+            send(frame)
         case .linkDead:
             endLink(
                 MeshError(.operationTimeout, "the radio is connected and does not answer; restart it if this goes on"))

@@ -27,7 +27,7 @@ struct CommandLaneTests {
 
     /// Queues a command as an owner's client would.
     @discardableResult
-    static func submit(_ lane: inout Lane, _ frame: Data, from requester: Int) -> Lane.CommandAction {
+    static func submit(_ lane: inout Lane, _ frame: Data, from requester: LaneRequester) -> Lane.CommandAction {
         guard case .admitted(let expectation) = CommandAdmission.of(frame, role: .owner) else {
             Issue.record("not admitted: \([UInt8](frame))")
             return .refuseQueueFull

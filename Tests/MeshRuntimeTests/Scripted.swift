@@ -161,6 +161,9 @@ actor ScriptedSession: LinkSession {
         handshake = nil
     }
 
-    func frameReceived(_ frame: Data) async { await told.put(.frame(String(decoding: frame, as: UTF8.self))) }
+    nonisolated func frameReceived(_ frame: Data) {
+        told.assumeIsolated { $0.put(.frame(String(decoding: frame, as: UTF8.self))) }
+    }
+
     func linkLost(reason: MeshError?) async { await told.put(.lost(reason)) }
 }

@@ -10,12 +10,12 @@ internal import MeshWire
 ///
 /// The driver of ``TCPLinkStateMachine``: it owns the socket and carries out what the machine decides. While connected it
 /// must not be dropped without ``disconnect()``.
-public actor TCPTransport: TransportDiagnosing {
+public actor TCPTransport: DirectFrameDelivery, TransportDiagnosing {
     /// One connection that is up.
     final class Link {
         let generation: UInt64
         let stream: LoopStream
-        let inbox = FrameInbox()
+        let inbox = FrameQueue()
         let peer: String
         let since: Duration
         var isPaused = false
@@ -38,6 +38,10 @@ public actor TCPTransport: TransportDiagnosing {
         var readingPaused: Int64 = 0
     }
 
+    /// How much is read ahead of the consumer: enough for the burst of a contacts dump (350 rows of 148 bytes), little
+    /// enough to be forgotten. One read goes over it by at most what fits in the loop's read buffer.
+    private static let inboxFrames = 1_024
+    private static let inboxBytes = 262_144
     /// How many frames may be under way to the kernel; a caller waits for each, so only a runaway one gets there.
     private static let sendLimit = 1_024
 
@@ -188,22 +192,28 @@ public actor TCPTransport: TransportDiagnosing {
         return AsyncStream(unfolding: { await self.nextFrame(from: inbox) })
     }
 
-    private func nextFrame(from inbox: FrameInbox) async -> Data? {
-        if let frame = inbox.take() {
-            if let link, link.isPaused, link.inbox === inbox, inbox.hasRoom { resumeReading(link) }
-            return frame
-        }
-        let id = inbox.newWaiter()
-        return await withTaskCancellationHandler {
-            await self.wait(id, for: inbox)
-        } onCancel: {
-            loop.perform { inbox.cancelWaiter(id) }
-        }
+    private func nextFrame(from inbox: FrameQueue) async -> Data? {
+        let frame = await inbox.next(isolation: self) { [loop] in loop.perform($0) }
+        readOn()
+        return frame
     }
 
-    /// A method, since a closure in the place of its call would leave the loop if it happened not to name `self`.
-    private func wait(_ id: UInt64, for inbox: FrameInbox) async -> Data? {
-        await withCheckedContinuation { inbox.wait(id, $0) }
+    /// Reads the socket again once half of the limits is free, so that reading is not switched at each frame.
+    private func readOn() {
+        guard let link, link.isPaused, link.inbox.count <= Self.inboxFrames / 2,
+            link.inbox.byteCount <= Self.inboxBytes / 2
+        else { return }
+        resumeReading(link)
+    }
+
+    public func deliverFrames(to handler: @escaping @Sendable (Data) -> Bool) {
+        link?.inbox.deliver(to: handler)
+        readOn()
+    }
+
+    public func resumeDelivery() {
+        link?.inbox.resumeDelivery()
+        readOn()
     }
 
     private func received(_ bytes: UnsafeRawBufferPointer) {
@@ -216,7 +226,7 @@ public actor TCPTransport: TransportDiagnosing {
         counters.bytesReceived += Int64(bytes.count)
         counters.framesReceived += Int64(decoder.counters.frames - before.frames)
         if decoder.counters.skippedBytes != before.skippedBytes { reportSkippedBytes() }
-        if inbox.isFull, !link.isPaused {
+        if inbox.count >= Self.inboxFrames || inbox.byteCount >= Self.inboxBytes, !link.isPaused {
             link.isPaused = true
             counters.readingPaused += 1
             link.stream.pauseReading()
