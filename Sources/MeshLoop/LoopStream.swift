@@ -135,7 +135,9 @@ public final class LoopStream {
     /// Gives the kernel what it takes now and returns how many bytes that was: none while earlier ones wait. What is left
     /// over is the caller's to write.
     public func writeAtOnce(_ bytes: UnsafeRawBufferPointer) throws(LoopError) -> Int {
-        guard !isClosed else { throw LoopError(kind: .notConnected, operation: "write", detail: "the connection is closed") }
+        guard !isClosed else {
+            throw LoopError(kind: .notConnected, operation: "write", detail: "the connection is closed")
+        }
         guard stream.pointee.write_queue_size == 0, !bytes.isEmpty else { return 0 }
         var buffer = uv_buf_init(
             UnsafeMutableRawPointer(mutating: bytes.baseAddress)?.assumingMemoryBound(to: CChar.self),

@@ -37,6 +37,7 @@ public final class LoopTimer {
 
     /// It will not fire any more.
     public func cancel() {
+        guard fire != nil else { return }
         fire = nil
         uv_timer_stop(uv)
     }

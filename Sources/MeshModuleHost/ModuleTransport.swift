@@ -10,7 +10,7 @@ public import MeshTransportAPI
 ///
 /// Pinned to the host's loop. `receivedData` gives back-pressure: what the consumer does not take fills a bounded queue,
 /// then the module is told to stop reading. Frames are lost, and counted, only when a module does not heed that.
-public actor ModuleTransport: DirectFrameDelivery, TransportDiagnosing {
+public actor ModuleTransport: DirectTransport, TransportDiagnosing {
     typealias Waiter = CheckedContinuation<mh_status, Never>
 
     /// One connection attempt and the link it becomes. Belongs to the transport's isolation.
@@ -315,6 +315,27 @@ public actor ModuleTransport: DirectFrameDelivery, TransportDiagnosing {
             throw fault(MeshError(status: status, module: module.descriptor.name), "send")
         }
         link.framesSent += 1
+    }
+
+    public nonisolated func sendAtOnce(_ frame: Data) -> Bool {
+        assumeIsolated { $0.transmitNow(frame) }
+    }
+
+    private func transmitNow(_ frame: Data) -> Bool {
+        guard case .up(let link) = state, !link.sends.mustWait, !frame.isEmpty,
+            frame.count <= link.info.maximumFrameLength
+        else { return false }
+        link.lastNumber &+= 1
+        let cookie = ModuleInstance.cookie(link.id, link.lastNumber)
+        let answer = link.instance.send(link.id, frame, cookie: cookie, withoutResponse: false)
+        guard answer.accepted == MH_OK else {
+            if answer.accepted == MH_AGAIN { link.sends.frameRefused() }
+            return false
+        }
+        // A frame that fails later is lost with its link; a session that needs to know uses `send`.
+        if answer.done == nil { link.sends.frameAccepted(cookie) }
+        link.framesSent += 1
+        return true
     }
 
     /// Waits for the end of a frame that the module has accepted, or has no room for yet.

@@ -41,6 +41,11 @@ struct SendLedger<Waiter> {
         accepted[cookie] = .some(waiter)
     }
 
+    /// The module took the frame, and nobody waits for its end.
+    mutating func frameAccepted(_ cookie: UInt64) {
+        accepted[cookie] = .some(nil)
+    }
+
     /// The module had no room: nothing is offered until ``writable()``.
     mutating func frameRefused() {
         isBlocked = true

@@ -35,6 +35,8 @@ actor ExportedLink {
     private let id: mh_link
     private let host: HostHandle
     private let transport: any MeshTransport
+    /// The transport again, where it can do without tasks.
+    private let direct: (any DirectTransport)?
     private let reports: ReportBox
     private let executor: LoopTaskExecutor
     private var task: Task<Void, Never>?
@@ -52,6 +54,7 @@ actor ExportedLink {
         self.loop = loop
         self.host = host
         self.transport = transport
+        direct = transport as? any DirectTransport
         self.reports = reports
         executor = loop.taskExecutor
     }
@@ -107,7 +110,7 @@ actor ExportedLink {
     // MARK: Frames from the device
 
     private func pump(_ frames: AsyncStream<Data>) async {
-        if let direct = transport as? any DirectFrameDelivery {
+        if let direct {
             // By plain calls; the stream then only tells the end, and gives what the host had no room for until then.
             await direct.deliverFrames { [host, id] in host.receive(id, $0) != MH_AGAIN }
         }
@@ -124,7 +127,7 @@ actor ExportedLink {
     func receiveReady() {
         receiver?.resume()
         receiver = nil
-        if let direct = transport as? any DirectFrameDelivery {
+        if let direct {
             Task(executorPreference: executor) { await direct.resumeDelivery() }
         }
     }
@@ -133,6 +136,11 @@ actor ExportedLink {
 
     func send(_ frame: Data, cookie: UInt64, withoutResponse: Bool) -> mh_status {
         if isEnding { return MH_ECLOSED }
+        // Not before a frame that still waits.
+        if sending == nil, !withoutResponse, let direct, direct.sendAtOnce(frame) {
+            host.sendDone(cookie, MH_OK)
+            return MH_OK
+        }
         if outgoing.count - head >= Self.sendLimit {
             hostWaits = true
             return MH_AGAIN

@@ -40,6 +40,8 @@ public struct EstablishedLink: Sendable {
     public let transport: any MeshTransport
     /// What the transport told of it, if it did.
     public let info: LinkInfo?
+    /// The transport again, where it can do without tasks.
+    let direct: (any DirectTransport)?
     let events: EventBus
     let giveUp: @Sendable (MeshError) -> Void
 
@@ -54,6 +56,14 @@ public struct EstablishedLink: Sendable {
     public func send(_ frame: Data) async throws {
         try await transport.send(frame)
         events.publish(.frameSent, device: device, .frame(frame))
+    }
+
+    /// Sends one frame if that needs no waiting, as ``DirectTransport/sendAtOnce(_:)`` does, and tells the bus. When it
+    /// returns false nothing was sent: use ``send(_:)``. From the loop's thread.
+    public func sendAtOnce(_ frame: Data) -> Bool {
+        guard let direct, direct.sendAtOnce(frame) else { return false }
+        events.publish(.frameSent, device: device, .frame(frame))
+        return true
     }
 
     /// Sends one frame as ``MeshTransport/sendWithoutResponse(_:)`` does, and tells the bus. From the loop's thread.

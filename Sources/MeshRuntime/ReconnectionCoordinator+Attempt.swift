@@ -69,7 +69,8 @@ extension ReconnectionCoordinator {
             try Task.checkCancellation()
             apply(machine.linkEstablished(name, generation: generation, now: loop.now))
             let link = EstablishedLink(
-                device: name, generation: generation, transport: transport, info: device.facts.info, events: events,
+                device: name, generation: generation, transport: transport, info: device.facts.info,
+                direct: transport as? any DirectTransport, events: events,
                 giveUp: { [weak self, loop] reason in
                     loop.perform { self?.assumeIsolated { $0.linkGivenUp(name, generation, reason) } }
                 })
@@ -87,7 +88,7 @@ extension ReconnectionCoordinator {
     ) async -> MeshError? {
         // Immediate: the session hears of the link before it gets the first frame.
         let handshake = Task.immediate { await shakeHands(link, session) }
-        if let direct = link.transport as? any DirectFrameDelivery {
+        if let direct = link.direct {
             // By plain calls; the stream then only tells the end of the link.
             await direct.deliverFrames { [events, device = link.device] frame in
                 events.publish(.frameReceived, device: device, .frame(frame))

@@ -172,7 +172,9 @@ public actor RadioSession {
                 counters.commandsWhileAway += 1
                 return answer(client, with: CompanionFrame.error(.badState))
             }
-            switch lane.commandReceived(Self.adapted(frame), expecting: expectation, from: LaneRequester(client: client.id)) {
+            switch lane.commandReceived(
+                Self.adapted(frame), expecting: expectation, from: LaneRequester(client: client.id))
+            {
             case .queued:
                 // Half of the lane's limit: what is in the socket already still finds room.
                 if lane.queuedCommands(of: LaneRequester(client: client.id)) >= 32 { client.pause() }
@@ -229,7 +231,7 @@ public actor RadioSession {
 
     /// Sends one frame. Nearly always the transport takes it before this returns.
     private func send(_ frame: Data) {
-        guard let link else { return }
+        guard let link, sendsUnderWay > 0 || !link.sendAtOnce(frame) else { return }
         sendsUnderWay += 1
         Task.immediate {
             do {
@@ -248,16 +250,17 @@ public actor RadioSession {
 
     // MARK: The lane's time
 
+    /// Sees to it that a timer fires at the lane's deadline or before. One that is set for an earlier command's deadline
+    /// stays: firing early is harmless, and cheaper than setting it anew for each command.
     private func armLaneTimer() {
-        let deadline = lane.nextDeadline
-        guard laneTimer.deadline != deadline || !lane.isOpen else { return }
-        laneTimer.deadline = deadline
-        guard let deadline else {
-            laneTimer.timer?.cancel()
+        guard lane.isOpen else {
             // Without a link there is nothing to time: the session holds no handle then.
-            if !lane.isOpen { laneTimer.timer = nil }
+            laneTimer.timer = nil
+            laneTimer.deadline = nil
             return
         }
+        guard let deadline = lane.nextDeadline, laneTimer.deadline.map({ deadline < $0 }) ?? true else { return }
+        laneTimer.deadline = deadline
         let timer = laneTimer.timer ?? LoopTimer(loop)
         laneTimer.timer = timer
         timer.schedule(after: deadline - loop.now) { self.laneDeadlineReached() }

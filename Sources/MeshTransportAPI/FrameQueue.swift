@@ -4,7 +4,7 @@
 public import FoundationEssentials
 
 /// The frames of one connection on their way from a transport to its consumer: what a transport's
-/// ``MeshTransport/receivedData`` and ``DirectFrameDelivery`` are made of.
+/// ``MeshTransport/receivedData`` and ``DirectTransport`` are made of.
 ///
 /// It has no limit of its own and drops nothing: the transport looks at ``count`` and ``byteCount`` and stops reading the
 /// device, or `onTaken` gives credits back. There is one consumer at a time.

@@ -17,7 +17,10 @@ import Testing
         #expect(config.daemon == DaemonConfig())
         #expect(config.linkDefaults == LinkConfig())
         #expect(config.devices.map(\.name) == ["roof", "garage", "shed", "pager"])
-        #expect(config.shares.map(\.id) == ["roof 127.0.0.1:5000, [::1]:5000", "garage-lan", "roof /run/meshhost/roof.sock"])
+        #expect(
+            config.shares.map(\.id) == [
+                "roof 127.0.0.1:5000, [::1]:5000", "garage-lan", "roof /run/meshhost/roof.sock",
+            ])
     }
 
     @Test func `devices have their own values, and defaults for the rest`() throws {

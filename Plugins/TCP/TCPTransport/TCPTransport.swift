@@ -10,7 +10,7 @@ internal import MeshWire
 ///
 /// The driver of ``TCPLinkStateMachine``: it owns the socket and carries out what the machine decides. While connected it
 /// must not be dropped without ``disconnect()``.
-public actor TCPTransport: DirectFrameDelivery, TransportDiagnosing {
+public actor TCPTransport: DirectTransport, TransportDiagnosing {
     /// One connection that is up.
     final class Link {
         let generation: UInt64
@@ -303,17 +303,50 @@ public actor TCPTransport: DirectFrameDelivery, TransportDiagnosing {
 
     /// Waits until the kernel has the rest of a frame, within the write deadline.
     private func write(_ rest: ArraySlice<UInt8>, to link: Link) async throws(LoopError) {
+        let error: LoopError? = await withCheckedContinuation { continuation in
+            write(rest, to: link) { continuation.resume(returning: $0) }
+        }
+        if let error { throw error }
+    }
+
+    private func write(_ rest: ArraySlice<UInt8>, to link: Link, completion: @escaping (LoopError?) -> Void) {
         sendsUnderWay += 1
         machine.writeStarted(now: loop.now)
-        let error: LoopError? = await withCheckedContinuation { continuation in
-            rest.withUnsafeBytes { bytes in
-                link.stream.write(bytes) { continuation.resume(returning: $0) }
+        rest.withUnsafeBytes { bytes in
+            link.stream.write(bytes) { error in
+                self.sendsUnderWay -= 1
+                self.machine.writeFinished(generation: link.generation, now: self.loop.now)
+                completion(error)
             }
-            watchWrites()
         }
-        sendsUnderWay -= 1
-        machine.writeFinished(generation: link.generation, now: loop.now)
-        if let error { throw error }
+        watchWrites()
+    }
+
+    public nonisolated func sendAtOnce(_ frame: Data) -> Bool {
+        assumeIsolated { $0.sendNow(frame) }
+    }
+
+    private func sendNow(_ frame: Data) -> Bool {
+        guard let link, link.stream.pendingWriteBytes == 0 else { return false }
+        outgoing.removeAll(keepingCapacity: true)
+        guard (try? encoder.encode(frame.bytes, into: &outgoing)) != nil else { return false }
+        do throws(LoopError) {
+            let sent = try outgoing.span.bytes.withUnsafeBytes { (bytes) throws(LoopError) in
+                try link.stream.writeAtOnce(bytes)
+            }
+            guard sent > 0 else { return false }
+            if sent < outgoing.count {
+                write(outgoing[sent...], to: link) { error in
+                    if let error { self.ended(link.generation, error) }
+                }
+            }
+        } catch {
+            // The frame is lost with the link, which is told of as any other loss.
+            ended(link.generation, error)
+        }
+        counters.framesSent += 1
+        counters.bytesSent += Int64(frame.count + CompanionFraming.headerLength)
+        return true
     }
 
     private func watchWrites() {
