@@ -137,7 +137,12 @@ extension HostDaemon {
         isReloading = true
         defer { isReloading = false }
         notifier.reloading(now: loop.now)
-        defer { notifier.ready(status: "\(config.devices.count) devices, \(shares.count) shares") }
+        let outcome = await reloadConfig()
+        notifier.ready(status: await status)
+        return outcome
+    }
+
+    private func reloadConfig() async -> ReloadOutcome {
         let reading = input.read(catalog)
         for diagnostic in reading.diagnostics {
             let isError = diagnostic.severity == .error

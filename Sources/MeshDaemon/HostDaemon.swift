@@ -42,6 +42,8 @@ actor HostDaemon {
     var isReloading = false
     private var signals: [LoopSignal] = []
     private var watchdog: LoopTimer?
+    private var statusChanges: EventSubscription?
+    private var statusTask: Task<Void, Never>?
     private var stopWaiter: CheckedContinuation<Void, Never>?
     private var isStopping = false
 
@@ -120,8 +122,9 @@ actor HostDaemon {
         bus.publish(
             "daemon.ready",
             .json(["devices": .int(Int64(config.devices.count)), "version": .string(Version.text)]))
-        notifier.ready(status: "\(config.devices.count) devices, \(shares.count) shares")
+        notifier.ready(status: await status)
         feedWatchdog()
+        if notifier.isActive { reportStatus() }
     }
 
     private func watchSignals() throws(MeshError) {
@@ -133,6 +136,27 @@ actor HostDaemon {
             ]
         } catch {
             throw MeshError(.internalError, "cannot watch signals", cause: error)
+        }
+    }
+
+    /// One line for `systemctl status`.
+    var status: String {
+        get async {
+            let links = await running?.coordinator.statuses ?? []
+            var clients = 0
+            for session in sessions.values { clients += await session.clientCount }
+            let ready = links.count { $0.link.phase == .ready }
+            return "\(ready)/\(config.devices.count) devices ready, \(clients) clients"
+        }
+    }
+
+    /// Tells the service manager when a link or a client comes or goes.
+    private func reportStatus() {
+        let changes = bus.subscribe(
+            EventFilter(types: ["link.ready", "link.down", "client.join", "client.leave"]), capacity: 1)
+        statusChanges = changes
+        statusTask = Task {
+            for await _ in changes { notifier.status(await status) }
         }
     }
 
@@ -164,6 +188,8 @@ actor HostDaemon {
     /// Ends everything, the outside first: no new clients, then links, then modules. Bounded by 10 s.
     private func tearDown() async {
         watchdog = nil
+        statusChanges?.cancel()
+        await statusTask?.value
         for session in sessions.values { await session.closeShares() }
         shares = [:]
         if let running {

@@ -21,6 +21,9 @@ struct SystemdNotifier {
         }
     }
 
+    /// Whether a service manager listens.
+    var isActive: Bool { address != nil }
+
     /// Listeners are bound and the config is accepted.
     func ready(status: String) { send("READY=1\nSTATUS=\(status)") }
 

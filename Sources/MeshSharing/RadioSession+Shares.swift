@@ -105,6 +105,9 @@ extension RadioSession {
         }
     }
 
+    /// How many clients are connected.
+    public var clientCount: Int { clients.count }
+
     /// Every connected client, in the order they came.
     public var clientSnapshots: [ClientSnapshot] {
         clients.values.sorted { $0.id < $1.id }.map { client in
