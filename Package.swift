@@ -93,19 +93,21 @@ let package = Package(
             path: "Plugins/Mock/MockTransport"),
         moduleTarget("MockModule", ["MeshMockTransport"], path: "Plugins/Mock/MockModule"),
         // tests
-        tests("MeshWireTests", ["MeshWire"]),
-        tests("MeshCompanionTests", ["MeshCompanion", "MeshWire", "MeshTransportAPI"]),
+        .target(
+            name: "MeshTestSupport", dependencies: ["MeshLoop"], path: "Tests/MeshTestSupport", swiftSettings: common),
+        tests("MeshWireTests", ["MeshWire", "MeshTestSupport"]),
+        tests("MeshCompanionTests", ["MeshCompanion", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
-        tests("MeshLoopTests", ["MeshLoop"]),
-        tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop"]),
+        tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
+        tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
         tests(
             "MeshModuleTests",
-            ["MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI"]),
+            ["MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI", "MeshTestSupport"]),
         .target(name: "RudeModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/RudeModule"),
         .target(name: "OtherMajorModule", path: "Tests/Fixtures/OtherMajorModule"),
         moduleTarget(
             "ScriptedModule", ["MeshTransportAPI", "MeshLoop"], path: "Tests/Fixtures/ScriptedModule"),
-        tests("MeshConfigTests", ["MeshConfig", "MeshTransportAPI"], exclude: ["Broken", "Valid"]),
+        tests("MeshConfigTests", ["MeshConfig", "MeshTransportAPI", "MeshTestSupport"], exclude: ["Broken", "Valid"]),
         tests(
             "MeshSharingTests",
             [

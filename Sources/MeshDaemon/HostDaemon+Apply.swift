@@ -124,7 +124,7 @@ extension HostDaemon {
     // MARK: Reload
 
     /// What a reload came to.
-    struct ReloadOutcome {
+    struct ReloadOutcome: Sendable {
         var isAccepted: Bool
         var report: JSONValue
     }
@@ -133,13 +133,25 @@ extension HostDaemon {
     @discardableResult
     func reload() async -> ReloadOutcome {
         // Two at once would work on each other's half-applied state; the second starts when the first is done.
-        while isReloading { try? await loop.sleep(for: .milliseconds(20)) }
-        isReloading = true
-        defer { isReloading = false }
+        while let other = reloading { _ = await other.value }
         notifier.reloading(now: loop.now)
-        let outcome = await reloadConfig()
+        let task = Task { await reloadConfig() }
+        reloading = task
+        let outcome = await task.value
+        reloading = nil
         notifier.ready(status: await status)
         return outcome
+    }
+
+    /// SIGHUP: reloads, and once more if asked again meanwhile. Any number of signals make two reloads at most.
+    func hangUp() {
+        guard !isHungUp else { return }
+        isHungUp = true
+        Task {
+            while let other = reloading { _ = await other.value }
+            isHungUp = false
+            await reload()
+        }
     }
 
     private func reloadConfig() async -> ReloadOutcome {
@@ -148,7 +160,7 @@ extension HostDaemon {
             let isError = diagnostic.severity == .error
             log(isError ? .error : .warning, diagnostic.rendered(showingSource: false))
         }
-        guard let new = reading.config, let coordinator = running?.coordinator else {
+        guard let new = reading.config, let coordinator = running?.coordinator, !isStopping else {
             log(.error, "the config was not reloaded; the one in force goes on")
             let errors = reading.diagnostics.filter { $0.severity == .error }.map { $0.rendered(showingSource: false) }
             let report: JSONValue = ["ok": false, "errors": .array(errors.map { .string($0) })]

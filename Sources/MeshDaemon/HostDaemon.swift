@@ -39,13 +39,16 @@ actor HostDaemon {
     /// Open shares by their config's id.
     var shares: [String: OpenShare] = [:]
     var lastClientID: UInt64 = 0
-    var isReloading = false
+    /// The reload under way.
+    var reloading: Task<ReloadOutcome, Never>?
+    /// SIGHUP came and its reload has not begun.
+    var isHungUp = false
     private var signals: [LoopSignal] = []
     private var watchdog: LoopTimer?
     private var statusChanges: EventSubscription?
     private var statusTask: Task<Void, Never>?
     private var stopWaiter: CheckedContinuation<Void, Never>?
-    private var isStopping = false
+    private(set) var isStopping = false
 
     /// A share and the session that serves it.
     struct OpenShare {
@@ -132,7 +135,7 @@ actor HostDaemon {
             signals = [
                 try LoopSignal(loop, SIGTERM) { self.stop() },
                 try LoopSignal(loop, SIGINT) { self.stop() },
-                try LoopSignal(loop, SIGHUP) { Task { await self.reload() } },
+                try LoopSignal(loop, SIGHUP) { self.hangUp() },
             ]
         } catch {
             throw MeshError(.internalError, "cannot watch signals", cause: error)
@@ -185,16 +188,17 @@ actor HostDaemon {
 
     // MARK: End
 
-    /// Ends everything, the outside first: no new clients, then links, then modules. Bounded by 10 s.
+    /// Ends everything, the outside first: no new clients, then links (6 s at most), then modules (3 s at most).
     private func tearDown() async {
         watchdog = nil
+        _ = await reloading?.value
         statusChanges?.cancel()
         await statusTask?.value
         for session in sessions.values { await session.closeShares() }
         shares = [:]
         if let running {
             running.network?.stop()
-            await running.coordinator.shutDown(within: .seconds(8))
+            await running.coordinator.shutDown(within: .seconds(6))
             await running.control.stop()
         }
         await catalog.shutDown()

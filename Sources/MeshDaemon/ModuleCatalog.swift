@@ -18,6 +18,12 @@ final class ModuleCatalog {
     private var refusals: [String: ModuleStatus] = [:]
     /// Factories that were replaced because their module's file was; they serve old links until the end.
     private var replaced: [ModuleTransportFactory] = []
+    /// A module that does not stop must not keep the daemon for more than this: SIGTERM ends it within 10 s.
+    private let settings: ModuleSettings = {
+        var settings = ModuleSettings()
+        settings.stopDeadline = .seconds(3)
+        return settings
+    }()
     /// Told of each module that is loaded or refused for the first time.
     var onChange: ((ModuleStatus) -> Void)?
 
@@ -35,7 +41,7 @@ final class ModuleCatalog {
                 if factory.module === module { return .found(factory) }
                 replaced.append(factory)
             }
-            let factory = ModuleTransportFactory(module: module, loop: loop, log: log)
+            let factory = ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
             factories[request.name] = factory
             refusals[request.name] = nil
             onChange?(ModuleStatus(module))

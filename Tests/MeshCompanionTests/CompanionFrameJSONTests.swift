@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import MeshCompanion
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshConfig
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -119,17 +120,4 @@ struct LongText: Sendable, CustomTestStringConvertible {
 
 extension String {
     fileprivate func times(_ count: Int) -> String { String(repeating: self, count: count) }
-}
-
-/// A small seeded generator, so that a failure can be repeated.
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
 }

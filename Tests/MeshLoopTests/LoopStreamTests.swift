@@ -3,6 +3,7 @@
 
 import Glibc
 import MeshLoop
+import MeshTestSupport
 import Testing
 
 /// An echo server and a client on one loop.

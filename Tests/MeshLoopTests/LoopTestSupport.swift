@@ -4,21 +4,6 @@
 import MeshLoop
 import Testing
 
-/// Runs `body` on a new loop's thread and fails when it leaves a handle open.
-func onLoop<Result: Sendable>(
-    _ body: @Sendable (isolated LoopActor) async throws -> Result
-) async throws -> Result {
-    let thread = LoopThread()
-    do {
-        let result = try await LoopActor(thread.loop).run(body)
-        try await thread.shutDown()
-        return result
-    } catch {
-        try? await thread.shutDown()
-        throw error
-    }
-}
-
 /// One value that arrives once.
 actor Arrival<Value: Sendable> {
     nonisolated let loop: EventLoop

@@ -10,21 +10,6 @@ import Testing
 
 @testable import MeshModuleHost
 
-/// Runs `body` on a new loop's thread and fails when it leaves a handle open.
-func onLoop<Result: Sendable>(
-    _ body: @Sendable (isolated LoopActor) async throws -> Result
-) async throws -> Result {
-    let thread = LoopThread()
-    do {
-        let result = try await LoopActor(thread.loop).run(body)
-        try await thread.shutDown()
-        return result
-    } catch {
-        try? await thread.shutDown()
-        throw error
-    }
-}
-
 /// The modules that are built beside the tests.
 enum Fixture {
     static func path(_ name: String) -> String {

@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import MeshLoop
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
 
 struct BackoffTests {
     @Test func `delays fill a window that doubles up to the maximum`() {
-        var generator = SeededGenerator(seed: 1)
+        var generator = SplitMix(state: 1)
         let policy = ReconnectionPolicy()
         for (failures, window) in [(1, 250), (2, 500), (3, 1_000), (7, 16_000), (8, 30_000), (1_000_000, 30_000)] {
             var least = Duration.seconds(1_000)
@@ -27,7 +28,7 @@ struct BackoffTests {
     }
 
     @Test func `a policy of zeros never hangs or traps`() {
-        var generator = SeededGenerator(seed: 1)
+        var generator = SplitMix(state: 1)
         var policy = ReconnectionPolicy()
         policy.firstDelay = .zero
         policy.maximumDelay = .zero

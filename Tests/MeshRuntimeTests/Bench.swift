@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshTestSupport
 import MeshTransportAPI
 
 @testable import MeshRuntime
@@ -9,7 +10,7 @@ import MeshTransportAPI
 struct Bench: ~Copyable {
     var machine: ReconnectionStateMachine
     var now: Duration = .seconds(1_000)
-    var generator = SeededGenerator(seed: 7)
+    var generator = SplitMix(state: 7)
     /// What the last input gave.
     var actions: [ReconnectionAction] = []
 

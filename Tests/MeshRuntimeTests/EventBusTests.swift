@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import MeshLoop
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -170,7 +171,7 @@ struct EventBusTests {
     @Test(arguments: 1...20)
     func `events are taken in order and those missing are counted`(_ seed: UInt64) async throws {
         try await withBus { _, bus in
-            var generator = SeededGenerator(seed: seed)
+            var generator = SplitMix(state: seed)
             let overflow: EventOverflow = Bool.random(using: &generator) ? .dropOldest : .dropNewest
             let capacity = Int.random(in: 1...200, using: &generator)
             let subscription = bus.subscribe(capacity: capacity, overflow: overflow)

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshLoop
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -59,7 +60,7 @@ struct NetworkMonitorTests {
     }
 
     @Test func `any bytes are survived`() {
-        var generator = SeededGenerator(seed: 5)
+        var generator = SplitMix(state: 5)
         for _ in 0..<20_000 {
             var bytes = Self.all
             for _ in 0..<Int.random(in: 1...8, using: &generator) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshTestSupport
 import Testing
 
 @testable import MeshRuntime
 
 struct PriorityIndexTests {
     @Test func `it agrees with a sorted list under random changes`() {
-        var generator = SeededGenerator(seed: 42)
+        var generator = SplitMix(state: 42)
         var index = PriorityIndex<Int, Int>()
         var model: [Int: Int] = [:]
         for _ in 0..<20_000 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -26,7 +27,7 @@ struct RandomWorldTests {
 
     @Test func `a thousand links lost at once come back in an orderly way`() {
         var machine = ReconnectionStateMachine()
-        var generator = SeededGenerator(seed: 3)
+        var generator = SplitMix(state: 3)
         var now = Duration.zero
         var happenings = PriorityIndex<UInt64, Duration>()
         var attempts: [UInt64: String] = [:]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshTestSupport
 import MeshTransportAPI
 
 @testable import MeshRuntime
@@ -45,7 +46,7 @@ struct World: ~Copyable {
     private static let names = ["a", "b", "c", "d", "e", "f"]
 
     private var machine: ReconnectionStateMachine
-    private var generator: SeededGenerator
+    private var generator: SplitMix
     private var now: Duration = .zero
     private var devices: [String: Device] = [:]
     private var happenings: [Happening] = []
@@ -55,7 +56,7 @@ struct World: ~Copyable {
     private(set) var attempts = 0
 
     init(seed: UInt64) {
-        generator = SeededGenerator(seed: seed)
+        generator = SplitMix(state: seed)
         limit = Int.random(in: 1...4, using: &generator)
         machine = ReconnectionStateMachine(maximumConcurrentAttempts: limit)
         for name in Self.names.prefix(Int.random(in: 1...5, using: &generator)) { add(name) }

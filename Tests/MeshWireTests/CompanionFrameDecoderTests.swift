@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshTestSupport
 import MeshWire
 import Testing
 
@@ -164,18 +165,5 @@ struct CompanionFrameDecoderTests {
             let framed = whole.frames.reduce(0) { $0 + 3 + $1.count }
             #expect(framed + Int(whole.counters.skippedBytes) == bytes.count, "round \(round): \(bytes)")
         }
-    }
-}
-
-/// A seeded generator (Steele, Lea, Flood: SplitMix64).
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }
