@@ -16,19 +16,24 @@ final class FrameSink {
     }
 
     /// Returns the frames these bytes complete.
+    ///
+    /// Not `Array(frames[before...])`: where its result is not used, the optimizer of Swift 6.3.1 removes that copy but not
+    /// the release of its elements, and the frames are freed twice.
     @discardableResult
     func receive(_ bytes: [UInt8], now: Duration = .zero) -> [[UInt8]] {
-        let before = frames.count
-        decoder.bytesReceived(bytes.span.bytes, now: now) { frames.append($0.copied) }
-        return Array(frames[before...])
+        var completed: [[UInt8]] = []
+        decoder.bytesReceived(bytes.span.bytes, now: now) { completed.append($0.copied) }
+        frames += completed
+        return completed
     }
 
     /// Returns the frames that come to light.
     @discardableResult
     func deadline(now: Duration) -> [[UInt8]] {
-        let before = frames.count
-        decoder.deadlineReached(now: now) { frames.append($0.copied) }
-        return Array(frames[before...])
+        var found: [[UInt8]] = []
+        decoder.deadlineReached(now: now) { found.append($0.copied) }
+        frames += found
+        return found
     }
 
     func resume(now: Duration) { decoder.readingResumed(now: now) }
