@@ -112,7 +112,7 @@ let package = Package(
             "MeshSharingTests",
             [
                 "MeshSharing", "MeshCompanion", "MeshWire", "MeshRuntime", "MeshTransportAPI", "MeshLoop",
-                "MeshMockTransport",
+                "MeshMockTransport", "MeshTestSupport",
             ]),
         tests(
             "TransportConformanceTests",

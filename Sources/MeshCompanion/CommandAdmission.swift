@@ -12,7 +12,8 @@ public enum CommandAdmission: Sendable, Hashable {
 
     /// Judges one frame from a client with this role.
     ///
-    /// Refusals are the firmware's own frames, so that apps behave: ERR_ILLEGAL_ARG for a short frame, DISABLED for a
+    /// Refusals are the firmware's own frames, so that apps behave: ERR_ILLEGAL_ARG for a short frame or a REBOOT
+    /// without its word, DISABLED for a
     /// private key, ERR_UNSUPPORTED for what the role does not allow. A command that this table does not know passes,
     /// for an admin, and holds the lane until any reply.
     public static func of(_ frame: Data, role: ClientRole) -> CommandAdmission {
@@ -26,7 +27,7 @@ public enum CommandAdmission: Sendable, Hashable {
                 code == .exportPrivateKey
                     ? CompanionFrame.reply(.disabled) : CompanionFrame.error(.unsupported))
         }
-        guard CommandSpec.isLengthAllowed(code, frame.count) else {
+        guard CommandSpec.isLengthAllowed(code, frame.count), CommandSpec.isBodyAllowed(code, frame) else {
             return .refused(CompanionFrame.error(.illegalArgument))
         }
         return .admitted(ReplyExpectation(to: frame, spec.answer))
@@ -49,6 +50,9 @@ public enum CompanionFrame {
     public static func appStart(name: String) -> Data {
         Data([CommandCode.appStart.rawValue]) + Data(repeating: 0, count: 7) + Data(name.utf8)
     }
+
+    /// The version the host speaks to the radio: message frames with signal strength (codes 10 and 11).
+    public static let hostProtocolVersion: UInt8 = 3
 
     /// DEVICE_QUERY for this protocol version.
     public static func deviceQuery(version: UInt8) -> Data {

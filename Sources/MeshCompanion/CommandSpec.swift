@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import FoundationEssentials
+
 /// What a client may do at most. Each role includes those before it.
 public enum ClientRole: String, Sendable, Hashable, Comparable, CaseIterable, Codable {
     /// Reads.
@@ -48,8 +50,8 @@ public struct CommandSpec: Sendable, Hashable {
         case contacts
         /// SENT; or, for the four-byte form, the telemetry of the radio itself as a push.
         case telemetry
-        /// None; the radio goes away.
-        case none
+        /// OK, an error, or nothing: the radio goes away.
+        case departure
     }
 
     private init(_ name: String, _ minimumLength: Int, _ role: ClientRole, _ answer: Answer) {
@@ -86,7 +88,7 @@ public struct CommandSpec: Sendable, Hashable {
         case .shareContact: CommandSpec("SHARE_CONTACT", 33, .chat, .one([.ok]))
         case .exportContact: CommandSpec("EXPORT_CONTACT", 1, .observe, .one([.exportedContact]))
         case .importContact: CommandSpec("IMPORT_CONTACT", 99, .chat, .one([.ok]))
-        case .reboot: CommandSpec("REBOOT", 7, .owner, .none)
+        case .reboot: CommandSpec("REBOOT", 7, .owner, .departure)
         case .getBatteryAndStorage: CommandSpec("GET_BATT_AND_STORAGE", 1, .observe, .one([.batteryAndStorage]))
         case .setTuning: CommandSpec("SET_TUNING_PARAMS", 9, .admin, .one([.ok]))
         case .deviceQuery: CommandSpec("DEVICE_QUERY", 2, .observe, .one([.deviceInfo]))
@@ -112,7 +114,7 @@ public struct CommandSpec: Sendable, Hashable {
         case .getAdvertPath: CommandSpec("GET_ADVERT_PATH", 34, .observe, .one([.advertPath]))
         case .getTuning: CommandSpec("GET_TUNING_PARAMS", 1, .observe, .one([.tuning]))
         case .sendBinaryRequest: CommandSpec("SEND_BINARY_REQ", 34, .chat, .one([.sent]))
-        case .factoryReset: CommandSpec("FACTORY_RESET", 6, .owner, .none)
+        case .factoryReset: CommandSpec("FACTORY_RESET", 6, .owner, .departure)
         case .sendPathDiscovery: CommandSpec("SEND_PATH_DISCOVERY_REQ", 34, .chat, .one([.sent]))
         case .setFloodScope: CommandSpec("SET_FLOOD_SCOPE", 2, .admin, .one([.ok]))
         case .sendControlData: CommandSpec("SEND_CONTROL_DATA", 2, .chat, .one([.ok]))
@@ -138,6 +140,15 @@ public struct CommandSpec: Sendable, Hashable {
         case .sendTelemetryRequest: length == 4 || length >= 36
         case .setDefaultScope: length == 1 || length >= 48
         default: length >= of(code).minimumLength
+        }
+    }
+
+    /// Words that the firmware wants to see before it does what cannot be undone.
+    static func isBodyAllowed(_ code: CommandCode, _ frame: Data) -> Bool {
+        switch code {
+        case .reboot: frame.dropFirst().starts(with: "reboot".utf8)
+        case .factoryReset: frame.dropFirst().starts(with: "reset".utf8)
+        default: true
         }
     }
 }

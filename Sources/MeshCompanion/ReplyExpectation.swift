@@ -24,7 +24,7 @@ public struct ReplyExpectation: Sendable, Hashable {
         case contacts
         case selfTelemetry
         case anyReply
-        case nothing
+        case departure
     }
 
     private let form: Form
@@ -47,15 +47,24 @@ public struct ReplyExpectation: Sendable, Hashable {
         case .matching(let code, let count): form = .matching(code, Data(command.dropFirst().prefix(count)))
         case .contacts: form = .contacts
         case .telemetry: form = command.count == 4 ? .selfTelemetry : .one([.sent])
-        case .none: form = .nothing
+        case .departure: form = .departure
         }
     }
 
-    /// Whether the command is over as soon as it has been sent.
-    public var needsNoReply: Bool { form == .nothing }
+    /// Whether the radio goes away and normally says nothing.
+    public var isDeparture: Bool { form == .departure }
 
     /// Whether it is answered by several frames, each of which shows that the radio is at work.
     public var isSeries: Bool { form == .contacts }
+
+    /// Whether a reply with this code is among those that are known to answer the command.
+    func names(_ code: ReplyCode) -> Bool {
+        switch form {
+        case .one(let codes): codes.contains(code)
+        case .matching(let expected, _): expected == code
+        case .contacts, .selfTelemetry, .anyReply, .departure: false
+        }
+    }
 
     /// Judges one frame from the radio.
     public func match(_ frame: Data) -> Match {
@@ -65,7 +74,7 @@ public struct ReplyExpectation: Sendable, Hashable {
             return isOwnTelemetry ? .finalPush : .none
         }
         // ERR carries no more than its reason, so it belongs to whatever is in flight.
-        if first == ReplyCode.error.rawValue { return form == .nothing ? .none : .final }
+        if first == ReplyCode.error.rawValue { return .final }
         switch form {
         case .one(let codes):
             return codes.contains { $0.rawValue == first } ? .final : .none
@@ -79,7 +88,9 @@ public struct ReplyExpectation: Sendable, Hashable {
             }
         case .anyReply:
             return .final
-        case .selfTelemetry, .nothing:
+        case .departure:
+            return first == ReplyCode.ok.rawValue ? .final : .none
+        case .selfTelemetry:
             return .none
         }
     }

@@ -50,9 +50,12 @@ extension DeviceLinkStateMachine.State {
         // A transport that ends without a reason, unasked: the link is closed, by whom is unknown.
         let error = reason ?? MeshError(.linkClosed, "the link ended without a reason")
         switch self {
-        case .connecting, .handshaking:
+        case .connecting:
             episode.attemptEnded(error)
             return (.afterFailure(error, &episode, now, &generator), .none)
+        case .handshaking:
+            let earlyClose = episode.handshakeEnded(error, now: now)
+            return (.afterFailure(error, earlyClose, &episode, now, &generator), .none)
         case .ready(let link):
             episode.note(error)
             return (.afterLoss(of: link, error, &episode, now, &generator), .none)

@@ -95,21 +95,34 @@ extension DeviceLinkStateMachine.State {
     ) -> Self {
         let uptime = now - link.readySince
         let earlyClose = episode.readyLinkEnded(error, uptime: uptime, now: now)
-        guard error.disposition == .transient, error.code != .contended, error.code != .adapterUnavailable,
-            !episode.adapterIsAway
-        else { return afterFailure(error, &episode, now, &generator) }
+        if earlyClose == nil, uptime >= episode.policy.stableAfter, canRetrySoon(error, episode) {
+            episode.linkHeld()
+            let delay = episode.policy.delay(afterFailures: 0, using: &generator)
+            return .waiting(Waiting(reason: .backoff(after: error), deadline: now + delay))
+        }
+        return afterFailure(error, earlyClose, &episode, now, &generator)
+    }
+
+    /// Nothing is under way after a failure that may speak for another host.
+    static func afterFailure(
+        _ error: MeshError, _ earlyClose: LinkEpisode.EarlyClose?, _ episode: inout LinkEpisode, _ now: Duration,
+        _ generator: inout some RandomNumberGenerator
+    ) -> Self {
+        guard let earlyClose, canRetrySoon(error, episode) else {
+            return afterFailure(error, &episode, now, &generator)
+        }
         switch earlyClose {
         case .contended: return contended(episode.contentionError(error), &episode, now)
         case .suspicious:
             episode.failures += 1
             let delay = episode.policy.probeDelay(using: &generator)
             return .waiting(Waiting(reason: .backoff(after: error), deadline: now + delay))
-        case nil:
-            guard uptime >= episode.policy.stableAfter else { return afterFailure(error, &episode, now, &generator) }
-            episode.linkHeld()
-            let delay = episode.policy.delay(afterFailures: 0, using: &generator)
-            return .waiting(Waiting(reason: .backoff(after: error), deadline: now + delay))
         }
+    }
+
+    private static func canRetrySoon(_ error: MeshError, _ episode: LinkEpisode) -> Bool {
+        error.disposition == .transient && error.code != .contended && error.code != .adapterUnavailable
+            && !episode.adapterIsAway
     }
 
     private static func contended(_ error: MeshError, _ episode: inout LinkEpisode, _ now: Duration) -> Self {

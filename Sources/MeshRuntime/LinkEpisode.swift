@@ -20,8 +20,10 @@ struct LinkEpisode {
     var lastEnd: MeshError?
     /// Facts of a generation that is over, or that make no sense in the state they met.
     var staleFacts = 0
-    /// When the peer closed young links, with no failed attempt in between.
+    /// When the peer closed young links, those still in their handshake included, with no other failed attempt in between.
     private var closes: [Duration] = []
+    /// The last end was the peer's closing: of a link that was ready, or of one in its handshake right after such an end.
+    private var followsClose = false
     /// The last such series was long enough. One more close then suffices, so that a host that is still there is not
     /// kicked out again and again after each pause.
     private var isContended = false
@@ -39,8 +41,13 @@ struct LinkEpisode {
     /// A person asked, the settings changed, or the link held: the past no longer counts.
     mutating func forgive() {
         failures = 0
+        noOtherHost()
+    }
+
+    private mutating func noOtherHost() {
         closes = []
         isContended = false
+        followsClose = false
     }
 
     /// The link has been ready for ``ReconnectionPolicy/stableAfter``. What speaks for another host passes by its own rule.
@@ -53,11 +60,16 @@ struct LinkEpisode {
     mutating func readyLinkEnded(_ error: MeshError, uptime: Duration, now: Duration) -> EarlyClose? {
         guard policy.contentionCloses > 0 else { return nil }
         if uptime > policy.contentionUptime {
-            closes = []
-            isContended = false
+            noOtherHost()
+            followsClose = error.code == .linkClosedByPeer
             return nil
         }
-        guard error.code == .linkClosedByPeer else { return nil }
+        followsClose = error.code == .linkClosedByPeer
+        guard followsClose else { return nil }
+        return closedEarly(now)
+    }
+
+    private mutating func closedEarly(_ now: Duration) -> EarlyClose {
         let window = policy.contentionWindow
         closes.removeAll { now - $0 > window }
         closes.append(now)
@@ -72,8 +84,19 @@ struct LinkEpisode {
     /// An attempt failed. A server that restarts refuses in between; a host that takes the device away does not.
     mutating func attemptEnded(_ error: MeshError) {
         note(error)
-        closes = []
-        isContended = false
+        noOtherHost()
+    }
+
+    /// A link ended in its handshake. Another host that comes back at once takes the device before the handshake is over:
+    /// after the peer has closed a link, this speaks for such a host as much as the closing of a link that was ready. Of a
+    /// device that has not been ready before it says nothing.
+    mutating func handshakeEnded(_ error: MeshError, now: Duration) -> EarlyClose? {
+        guard policy.contentionCloses > 0, followsClose, error.code == .linkClosedByPeer else {
+            attemptEnded(error)
+            return nil
+        }
+        note(error)
+        return closedEarly(now)
     }
 
     /// Remembers what ended the attempt or link.

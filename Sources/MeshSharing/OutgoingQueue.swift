@@ -43,7 +43,15 @@ struct OutgoingQueue {
 
     private struct Waiting {
         var kind: Kind
+        /// Empty once given up: taking it out would move all that came later.
         var framed: [UInt8]
+    }
+
+    /// The waiting frames of one kind.
+    private struct Standing {
+        var count = 0
+        /// None of them is before this one in the queue.
+        var first = 0
     }
 
     /// Framed bytes ready to be written, in order.
@@ -51,7 +59,10 @@ struct OutgoingQueue {
     /// Frames in `ready`.
     private(set) var readyFrames = 0
     private var waiting: [Waiting] = []
-    private var firstWaiting = 0
+    private var logs = Standing()
+    private var adverts = Standing()
+    /// Frames that wait for the client to read.
+    private(set) var waitingFrames = 0
     private(set) var waitingBytes = 0
     private(set) var dropped: UInt64 = 0
     private let frameLimit: Int
@@ -61,9 +72,6 @@ struct OutgoingQueue {
         self.frameLimit = frameLimit
         self.byteLimit = byteLimit
     }
-
-    /// Frames that wait for the client to read.
-    var waitingFrames: Int { waiting.count - firstWaiting }
 
     /// Takes one frame in its framing. `isBlocked`: earlier bytes are still on their way to the kernel.
     mutating func offer(_ framed: [UInt8], _ kind: Kind, isBlocked: Bool) -> Outcome {
@@ -100,10 +108,12 @@ struct OutgoingQueue {
 
     /// The kernel has taken all: what waited becomes ready, in order.
     mutating func drained() {
-        for frame in waiting[firstWaiting...] { ready.append(contentsOf: frame.framed) }
+        for frame in waiting { ready.append(contentsOf: frame.framed) }
         readyFrames += waitingFrames
         waiting.removeAll(keepingCapacity: true)
-        firstWaiting = 0
+        logs = Standing()
+        adverts = Standing()
+        waitingFrames = 0
         waitingBytes = 0
     }
 
@@ -112,17 +122,36 @@ struct OutgoingQueue {
     }
 
     private mutating func enqueue(_ framed: [UInt8], _ kind: Kind) {
+        switch kind {
+        case .log: logs.count += 1
+        case .advert: adverts.count += 1
+        case .precious: break
+        }
         waiting.append(Waiting(kind: kind, framed: framed))
+        waitingFrames += 1
         waitingBytes += framed.count
     }
 
-    /// Gives up the oldest of the least frames that are less than `kind`.
+    /// Gives up the oldest of the least frames that are less than `kind`. Looks at each waiting frame twice at most until
+    /// the queue has drained, however often it is called.
     private mutating func dropOne(lessThan kind: Kind) -> Bool {
-        let candidates = waiting.indices[firstWaiting...].filter { waiting[$0].kind < kind }
-        guard let victim = candidates.min(by: { waiting[$0].kind < waiting[$1].kind }) else { return false }
-        waitingBytes -= waiting[victim].framed.count
-        waiting.remove(at: victim)
-        dropped += 1
+        if kind > .log, logs.count > 0 {
+            logs = dropFirst(.log, logs)
+        } else if kind > .advert, adverts.count > 0 {
+            adverts = dropFirst(.advert, adverts)
+        } else {
+            return false
+        }
         return true
+    }
+
+    private mutating func dropFirst(_ kind: Kind, _ standing: Standing) -> Standing {
+        var victim = standing.first
+        while waiting[victim].kind != kind || waiting[victim].framed.isEmpty { victim += 1 }
+        waitingFrames -= 1
+        waitingBytes -= waiting[victim].framed.count
+        waiting[victim].framed = []
+        dropped += 1
+        return Standing(count: standing.count - 1, first: victim + 1)
     }
 }

@@ -14,6 +14,7 @@ extension RadioSession: LinkSession {
     /// (reference §1.4). Any answer will do, also an error: very old firmware does not know the command.
     public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {
         self.link = link
+        maximumFrame = link.info?.maximumFrameLength ?? .max
         openLane()
         let selfInfo: Data
         do {
@@ -34,7 +35,8 @@ extension RadioSession: LinkSession {
 
     /// The radio's SELF_INFO.
     private func handshake() async throws(MeshError) -> Data {
-        _ = try await ask(CompanionFrame.deviceQuery(version: Self.protocolVersion), expecting: .one(.deviceInfo))
+        _ = try await ask(
+            CompanionFrame.deviceQuery(version: CompanionFrame.hostProtocolVersion), expecting: .one(.deviceInfo))
         let selfInfo = try await ask(CompanionFrame.appStart(name: "meshhost"), expecting: .one(.selfInfo))
         guard selfInfo.first == ReplyCode.selfInfo.rawValue else {
             throw MeshError(

@@ -54,21 +54,33 @@ extension RadioSession {
         let settings = share.settings
         let client = ShareClient(id: nextClientID(), share: number, settings: settings, stream: stream, loop: loop)
         guard clients.values.count(where: { $0.share == number }) < settings.maximumClients else {
-            counters.left[.refused, default: 0] += 1
-            bus.publish("client.refused", device: device, .json(.object(facts(client, settings))))
-            log(.warning, "a client was refused: the share is full", [("share", settings.name), ("peer", client.peer)])
             client.close()
-            return
+            return clientRefused(client, number, settings)
         }
         clients[client.id] = client
         bus.publish("client.join", device: device, .json(.object(facts(client, settings))))
         log(.notice, "client joined", [("share", settings.name), ("client", "\(client.id)"), ("peer", client.peer)])
         let loop = loop
-        client.start(now: { loop.now }) { [unowned client] frame in
-            self.frameReceived(frame, from: client)
-        } onLeave: { [unowned client] reason in
-            self.clientLeft(client, settings, reason)
-        }
+        client.start(
+            ShareClient.Callbacks(
+                now: { loop.now },
+                room: { [unowned client] in self.room(for: client) },
+                onFrame: { [unowned client] frame in self.frameReceived(frame, from: client) },
+                onInputEnd: { [unowned client] in self.flushLater(client) },
+                onLeave: { [unowned client] reason in self.clientLeft(client, settings, reason) }))
+    }
+
+    /// Tells of refused clients once a second at most: a peer that connects again and again must not push everything else
+    /// out of the log and the events.
+    private func clientRefused(_ client: ShareClient, _ number: Int, _ settings: ShareSettings) {
+        counters.left[.refused, default: 0] += 1
+        guard let count = shares[number]?.refusals.refused(now: loop.now) else { return }
+        var facts = facts(client, settings)
+        facts["count"] = .int(Int64(count))
+        bus.publish("client.refused", device: device, .json(.object(facts)))
+        log(
+            .warning, "a client was refused: the share is full",
+            [("share", settings.name), ("peer", client.peer), ("count", "\(count)")])
     }
 
     private func clientLeft(_ client: ShareClient, _ settings: ShareSettings, _ reason: LeaveReason) {

@@ -24,6 +24,7 @@ public actor RadioSession {
     struct Share {
         var settings: ShareSettings
         var listeners: [LoopListener]
+        var refusals = RefusalReports()
     }
 
     /// What this session and its clients have been through.
@@ -52,10 +53,12 @@ public actor RadioSession {
 
     let bus: EventBus
     let log: LogSink
-    private var lane: CommandLaneStateMachine
-    private let laneTimer: OptionalTimer
+    var lane: CommandLaneStateMachine
+    let laneTimer: OptionalTimer
     /// The link being served.
     var link: EstablishedLink?
+    /// The largest frame that the link carries, as far as the transport tells.
+    var maximumFrame = Int.max
     /// Sends of the present link that have not ended; ``linkLost(reason:)`` waits for them.
     var sendsUnderWay = 0
     var sendsEnded: CheckedContinuation<Void, Never>?
@@ -67,7 +70,7 @@ public actor RadioSession {
     let nextClientID: () -> UInt64
     private var dirtyClients: [ShareClient] = []
     private var framed: [UInt8] = []
-    private var hostWaiters: [CheckedContinuation<Result<Data, MeshError>, Never>] = []
+    var hostWaiters: [CheckedContinuation<Result<Data, MeshError>, Never>] = []
     public internal(set) var counters = Counters()
     private let encoder = CompanionFrameEncoder(marker: .fromRadio, ceiling: CompanionFraming.largestCeiling)
 
@@ -145,6 +148,11 @@ public actor RadioSession {
 
     private func offer(_ client: ShareClient, _ kind: OutgoingQueue.Kind) {
         client.offer(framed, kind)
+        flushLater(client)
+    }
+
+    /// Flushes the client at the end of the turn, and ends its connection then if it has said all and got all.
+    func flushLater(_ client: ShareClient) {
         guard !client.isDirty else { return }
         client.isDirty = true
         if dirtyClients.isEmpty { loop.atEndOfTurn { self.flush() } }
@@ -155,6 +163,9 @@ public actor RadioSession {
         for client in dirtyClients {
             client.isDirty = false
             client.flush()
+            if client.hasSaidAll, client.isFlushed, !lane.isAwaited(by: LaneRequester(client: client.id)) {
+                client.finish()
+            }
         }
         dirtyClients.removeAll(keepingCapacity: true)
     }
@@ -166,149 +177,49 @@ public actor RadioSession {
         switch CommandAdmission.of(frame, role: client.role) {
         case .refused(let refusal):
             counters.commandsRefused += 1
-            answer(client, with: refusal)
+            answerInTurn(client, with: refusal)
+        case .admitted where !isServing:
+            counters.commandsWhileAway += 1
+            answerInTurn(client, with: CompanionFrame.error(.badState))
+        case .admitted where frame.count > maximumFrame:
+            counters.commandsRefused += 1
+            answerInTurn(client, with: CompanionFrame.error(.illegalArgument))
         case .admitted(let expectation):
-            guard isServing else {
-                counters.commandsWhileAway += 1
-                return answer(client, with: CompanionFrame.error(.badState))
-            }
             switch lane.commandReceived(
                 Self.adapted(frame), expecting: expectation, from: LaneRequester(client: client.id))
             {
             case .queued:
-                // Half of the lane's limit: what is in the socket already still finds room.
-                if lane.queuedCommands(of: LaneRequester(client: client.id)) >= 32 { client.pause() }
                 pump()
             case .refuseLinkAway:
                 counters.commandsWhileAway += 1
-                answer(client, with: CompanionFrame.error(.badState))
+                answerInTurn(client, with: CompanionFrame.error(.badState))
             case .refuseQueueFull:
-                answer(client, with: CompanionFrame.error(.tableFull))
+                // Not reached: a client's bytes are parsed only while there is room.
+                answerInTurn(client, with: CompanionFrame.error(.tableFull))
             }
         }
     }
+
+    /// Answers a command without the radio, behind the answers to the client's earlier commands.
+    private func answerInTurn(_ client: ShareClient, with frame: Data) {
+        switch lane.answerReceived(frame, for: LaneRequester(client: client.id)) {
+        case .queued: break
+        case .answerNow, .queueFull: answer(client, with: frame)
+        }
+    }
+
+    /// How many more commands of a client may be parsed now. The lane's own limit leaves room beyond it for what a partial
+    /// frame whose rest never came may turn out to hold.
+    func room(for client: ShareClient) -> Int {
+        Self.commandsPerClient - lane.queuedCommands(of: LaneRequester(client: client.id))
+    }
+
+    private static let commandsPerClient = 64
 
     /// The radio keeps one protocol version for everybody, the last one asked for; the host's stays in force.
     private static func adapted(_ frame: Data) -> Data {
-        frame.first == CommandCode.deviceQuery.rawValue ? CompanionFrame.deviceQuery(version: protocolVersion) : frame
-    }
-
-    /// The version the host speaks to the radio: message frames with signal strength (codes 10 and 11).
-    static let protocolVersion: UInt8 = 3
-
-    /// Asks the radio something on the host's own behalf. Throws when the radio is away or does not answer, and after
-    /// ``abandonQuestions()``.
-    func ask(_ frame: Data, expecting expectation: ReplyExpectation) async throws(MeshError) -> Data {
-        if Task.isCancelled { throw MeshError(.cancelled, "the link is being ended") }
-        switch lane.commandReceived(frame, expecting: expectation, from: .host) {
-        case .queued: break
-        case .refuseLinkAway: throw MeshError(.notConnected, "the radio is away")
-        case .refuseQueueFull: throw MeshError(.queueFull, "too many commands wait for the radio")
-        }
-        let result = await withCheckedContinuation { continuation in
-            hostWaiters.append(continuation)
-            pump()
-        }
-        return try result.get()
-    }
-
-    /// Nobody waits for the answers to the host's own questions any more: the link is being ended.
-    func abandonQuestions() {
-        let waiters = hostWaiters
-        hostWaiters = []
-        for waiter in waiters { waiter.resume(returning: .failure(MeshError(.cancelled, "the link is being ended"))) }
-    }
-
-    /// Sends what the lane has next, as long as it has something.
-    func pump() {
-        while case .send(let frame, let requester) = lane.nextCommand(now: loop.now) {
-            counters.commandsSent += 1
-            send(frame)
-            if lane.queuedCommands(of: requester) < 16 { clients[requester.client]?.resume() }
-        }
-        armLaneTimer()
-    }
-
-    /// Sends one frame. Nearly always the transport takes it before this returns.
-    private func send(_ frame: Data) {
-        guard let link, sendsUnderWay > 0 || !link.sendAtOnce(frame) else { return }
-        sendsUnderWay += 1
-        Task.immediate {
-            do {
-                try await link.send(frame)
-            } catch {
-                // A link that cannot send is being lost: its end comes as the end of its frames.
-                log(.debug, "a frame could not be sent", [("error", "\(error)")])
-            }
-            sendsUnderWay -= 1
-            if sendsUnderWay == 0 {
-                sendsEnded?.resume()
-                sendsEnded = nil
-            }
-        }
-    }
-
-    // MARK: The lane's time
-
-    /// Sees to it that a timer fires at the lane's deadline or before. One that is set for an earlier command's deadline
-    /// stays: firing early is harmless, and cheaper than setting it anew for each command.
-    private func armLaneTimer() {
-        guard lane.isOpen else {
-            // Without a link there is nothing to time: the session holds no handle then.
-            laneTimer.timer = nil
-            laneTimer.deadline = nil
-            return
-        }
-        guard let deadline = lane.nextDeadline, laneTimer.deadline.map({ deadline < $0 }) ?? true else { return }
-        laneTimer.deadline = deadline
-        let timer = laneTimer.timer ?? LoopTimer(loop)
-        laneTimer.timer = timer
-        timer.schedule(after: deadline - loop.now) { self.laneDeadlineReached() }
-    }
-
-    private func laneDeadlineReached() {
-        laneTimer.deadline = nil
-        switch lane.deadlineReached(now: loop.now) {
-        case .none:
-            break
-        case .timedOut(let requester):
-            counters.commandTimeouts += 1
-            log(.warning, "the radio did not answer a command in time")
-            if let requester { fail(requester, MeshError(.operationTimeout, "the radio did not answer in time")) }
-        case .sendFence(let frame):
-            send(frame)
-        case .linkDead:
-            endLink(
-                MeshError(.operationTimeout, "the radio is connected and does not answer; restart it if this goes on"))
-        }
-        armLaneTimer()
-    }
-
-    private func fail(_ requester: LaneRequester, _ error: MeshError) {
-        if requester == .host {
-            if !hostWaiters.isEmpty { hostWaiters.removeFirst().resume(returning: .failure(error)) }
-        } else if let client = clients[requester.client] {
-            answer(client, with: CompanionFrame.error(.badState))
-        }
-    }
-
-    // MARK: The lane's life
-
-    func openLane() {
-        lane.linkReady()
-    }
-
-    /// Nobody waits any longer: each command in flight or queued gets its error.
-    func closeLane(_ error: MeshError) {
-        isServing = false
-        for requester in lane.linkLost() { fail(requester, error) }
-        armLaneTimer()
-        for client in clients.values { client.resume() }
-    }
-
-    /// The client is gone; its command in flight keeps the lane until the reply.
-    func leaveLane(_ client: ShareClient) {
-        lane.requesterLeft(LaneRequester(client: client.id))
+        frame.first == CommandCode.deviceQuery.rawValue
+            ? CompanionFrame.deviceQuery(version: CompanionFrame.hostProtocolVersion) : frame
     }
 }
 

@@ -11,6 +11,8 @@ internal import MeshWire
 final class ShareClient {
     /// Bytes gathered for one client before they are written within a turn.
     private static let writeThreshold = 32_768
+    /// Bytes that may be held unparsed before reading stops. The peer's end is noticed only while reading goes on.
+    private static let restLimit = 65_536
 
     let id: UInt64
     let share: Int
@@ -22,13 +24,42 @@ final class ShareClient {
     private let partialTimer: LoopTimer
     private var decoder = CompanionFrameDecoder(.init(marker: .fromClient))
     private var queue: OutgoingQueue
+    /// Bytes that came while the session had no room for more commands; those before `parsed` are done with.
+    private var rest: [UInt8] = []
+    private var parsed = 0
+    private var isParsing = false
+    /// The client has closed its side: it wants no more than the answers to what it has sent.
+    private var isInputEnded = false
     private(set) var framesIn: UInt64 = 0
     private(set) var framesOut: UInt64 = 0
     /// Set while the session has it on its list of clients to flush.
     var isDirty = false
-    /// Called once when the connection has to end; the session removes the client then.
-    private var onLeave: ((LeaveReason) -> Void)?
-    private var onFrame: ((Data) -> Void)?
+    private var callbacks: Callbacks?
+
+    /// What the session is told, and asked.
+    final class Callbacks {
+        let now: () -> Duration
+        /// How many more frames may be handed over now.
+        let room: () -> Int
+        /// Gets whole frames in order.
+        let onFrame: (Data) -> Void
+        /// The client has closed its side, or everything for it has gone to the kernel since: see
+        /// ``ShareClient/hasSaidAll``.
+        let onInputEnd: () -> Void
+        /// Called once when the connection has ended; the session removes the client then.
+        let onLeave: (LeaveReason) -> Void
+
+        init(
+            now: @escaping () -> Duration, room: @escaping () -> Int, onFrame: @escaping (Data) -> Void,
+            onInputEnd: @escaping () -> Void, onLeave: @escaping (LeaveReason) -> Void
+        ) {
+            self.now = now
+            self.room = room
+            self.onFrame = onFrame
+            self.onInputEnd = onInputEnd
+            self.onLeave = onLeave
+        }
+    }
 
     init(id: UInt64, share: Int, settings: ShareSettings, stream: LoopStream, loop: EventLoop) {
         self.id = id
@@ -46,12 +77,9 @@ final class ShareClient {
         }
     }
 
-    /// Starts reading. `onFrame` gets whole frames in order.
-    func start(
-        now: @escaping () -> Duration, onFrame: @escaping (Data) -> Void, onLeave: @escaping (LeaveReason) -> Void
-    ) {
-        self.onFrame = onFrame
-        self.onLeave = onLeave
+    /// Starts reading.
+    func start(_ callbacks: Callbacks) {
+        self.callbacks = callbacks
         stream.setNoDelay()
         // A half-open client is found within 90 s: 45 s of silence, then three probes 15 s apart. A client that is there
         // and does not read is a matter of `stuckTimeout`; the kernel's limit, which counts it too, must not be shorter.
@@ -59,16 +87,15 @@ final class ShareClient {
             idle: .seconds(45), interval: .seconds(15), count: 3, unacknowledged: max(.seconds(90), stuckTimeout * 2))
         stream.onDrained = { [unowned self] in drained() }
         stream.startReading { [unowned self] bytes in
-            received(bytes, now: now)
+            received(bytes)
         } onEnd: { [unowned self] error in
-            leave(error == nil ? .closed : .failed)
+            error == nil ? inputEnded() : leave(.failed)
         }
     }
 
     /// Ends the connection. No callback follows.
     func close() {
-        onLeave = nil
-        onFrame = nil
+        callbacks = nil
         stuckTimer.cancel()
         partialTimer.cancel()
         stream.close()
@@ -79,12 +106,6 @@ final class ShareClient {
         flush()
         close()
     }
-
-    /// Stops reading further commands until ``resume()``: the client has as many waiting as it may have.
-    func pause() { stream.pauseReading() }
-
-    /// Reads on.
-    func resume() { stream.resumeReading() }
 
     // MARK: To the client
 
@@ -105,7 +126,10 @@ final class ShareClient {
     /// Writes what is ready.
     func flush() {
         guard !queue.ready.isEmpty, stream.pendingWriteBytes == 0 else { return }
-        queue.takeReady { stream.write($0) }
+        // Nothing is read any more after the client has closed its side: only a write tells that it has gone for good.
+        let onWritten: ((LoopError?) -> Void)? =
+            isInputEnded ? { [weak self] error in if error != nil { self?.leave(.closed) } } : nil
+        queue.takeReady { stream.write($0, completion: onWritten) }
         if stream.pendingWriteBytes > 0, !stuckTimer.isScheduled { watchProgress() }
     }
 
@@ -121,35 +145,97 @@ final class ShareClient {
         stuckTimer.cancel()
         queue.drained()
         flush()
+        if isInputEnded { callbacks?.onInputEnd() }
     }
 
     private func leave(_ reason: LeaveReason) {
-        let onLeave = onLeave
+        let callbacks = callbacks
         close()
-        onLeave?(reason)
+        callbacks?.onLeave(reason)
     }
 
     // MARK: From the client
 
-    private func received(_ bytes: UnsafeRawBufferPointer, now: @escaping () -> Duration) {
-        decoder.bytesReceived(RawSpan(_unsafeBytes: bytes), now: now()) { deliver($0) }
-        armPartialTimer(now)
+    private func received(_ bytes: UnsafeRawBufferPointer) {
+        var taken = 0
+        if !hasRest { taken = parse(bytes) }
+        if taken < bytes.count, callbacks != nil {
+            rest.removeFirst(parsed)
+            parsed = 0
+            rest.append(contentsOf: bytes[taken...])
+            if rest.count >= Self.restLimit { stream.pauseReading() }
+        }
+        armPartialTimer()
+    }
+
+    /// Hands over frames while the session has room for them; how many bytes that took.
+    private func parse(_ bytes: UnsafeRawBufferPointer) -> Int {
+        isParsing = true
+        defer { isParsing = false }
+        var taken = 0
+        while taken < bytes.count, let callbacks {
+            let room = callbacks.room()
+            guard room > 0 else { break }
+            // So many bytes hold no more frames: a frame has at least four, and the first one may end an earlier one.
+            let end = min(bytes.count, taken + 4 * room - 3)
+            let part = UnsafeRawBufferPointer(rebasing: bytes[taken..<end])
+            decoder.bytesReceived(RawSpan(_unsafeBytes: part), now: callbacks.now()) { deliver($0) }
+            taken = end
+        }
+        return taken
+    }
+
+    /// Hands over more of what was held back: the session has room again.
+    func parseOn() {
+        guard hasRest, !isParsing, let callbacks else { return }
+        // The rest of a partial frame may have been here all the time.
+        decoder.readingResumed(now: callbacks.now())
+        let held = rest
+        parsed += held.withUnsafeBytes { parse(UnsafeRawBufferPointer(rebasing: $0[parsed...])) }
+        if !hasRest {
+            rest = []
+            parsed = 0
+        }
+        if rest.count - parsed < Self.restLimit { stream.resumeReading() }
+        armPartialTimer()
     }
 
     private func deliver(_ payload: RawSpan) {
         framesIn += 1
-        onFrame?(payload.withUnsafeBytes { Data($0) })
+        callbacks?.onFrame(payload.withUnsafeBytes { Data($0) })
     }
 
-    private func armPartialTimer(_ now: @escaping () -> Duration) {
-        guard onFrame != nil, let deadline = decoder.nextDeadline else { return partialTimer.cancel() }
-        partialTimer.schedule(after: deadline - now()) { [unowned self] in
-            decoder.deadlineReached(now: now()) { deliver($0) }
-            armPartialTimer(now)
+    private func armPartialTimer() {
+        guard !hasRest, !isInputEnded, let callbacks, let deadline = decoder.nextDeadline else {
+            return partialTimer.cancel()
+        }
+        partialTimer.schedule(after: deadline - callbacks.now()) { [unowned self] in
+            isParsing = true
+            decoder.deadlineReached(now: callbacks.now()) { deliver($0) }
+            isParsing = false
+            armPartialTimer()
         }
     }
 
+    private func inputEnded() {
+        isInputEnded = true
+        partialTimer.cancel()
+        callbacks?.onInputEnd()
+    }
+
+    /// The client has closed its side and has got everything.
+    func finish() { leave(.closed) }
+
     // MARK: Facts
+
+    /// Whether bytes of the client wait for room.
+    var hasRest: Bool { parsed < rest.count }
+
+    /// Whether the client has closed its side and all it sent has been handed over.
+    var hasSaidAll: Bool { isInputEnded && !hasRest }
+
+    /// Whether the kernel has everything there is for the client.
+    var isFlushed: Bool { queue.ready.isEmpty && queue.waitingFrames == 0 && stream.pendingWriteBytes == 0 }
 
     /// Frames and bytes that wait for the client.
     var backlog: (frames: Int, bytes: Int) {

@@ -10,6 +10,20 @@ struct CommandAdmissionTests {
         if case .admitted = CommandAdmission.of(frame, role: role) { true } else { false }
     }
 
+    /// A frame with this code and length; its body is that of the command where the firmware looks at it.
+    static func frame(_ code: CommandCode, length: Int) -> Data {
+        let word: [CommandCode: String] = [.reboot: "reboot", .factoryReset: "reset"]
+        let body = Data((word[code] ?? "").utf8)
+        return Data([code.rawValue]) + body + Data(count: length - 1 - body.count)
+    }
+
+    @Test func `REBOOT and FACTORY_RESET need their word`() {
+        let refused = CommandAdmission.refused(Data([0x01, 0x06]))
+        #expect(CommandAdmission.of(Data([0x13]) + Data("rebooT".utf8), role: .owner) == refused)
+        #expect(CommandAdmission.of(Data([0x13]) + Data(count: 6), role: .owner) == refused)
+        #expect(CommandAdmission.of(Data([0x33]) + Data("resot".utf8), role: .owner) == refused)
+    }
+
     @Test func `a bare REMOVE_CONTACT never reaches the radio`() {
         // Reference §1.5: the firmware would delete the contact that the previous command named.
         #expect(CommandAdmission.of(Data([0x0F]), role: .owner) == .refused(Data([0x01, 0x06])))
@@ -21,7 +35,7 @@ struct CommandAdmissionTests {
         for length in 1..<max(1, spec.minimumLength) {
             #expect(!Self.isAdmitted(Data([code.rawValue]) + Data(count: length - 1), .owner))
         }
-        #expect(Self.isAdmitted(Data([code.rawValue]) + Data(count: spec.minimumLength - 1), .owner))
+        #expect(Self.isAdmitted(Self.frame(code, length: spec.minimumLength), .owner))
     }
 
     @Test func `an empty frame is refused`() {
@@ -38,7 +52,7 @@ struct CommandAdmissionTests {
         (.factoryReset, .owner), (.setDevicePIN, .owner), (.sendRawPacket, .owner), (.importPrivateKey, .owner),
     ])
     func `a command needs its role and no more`(_ code: CommandCode, _ role: ClientRole) {
-        let frame = Data([code.rawValue]) + Data(count: CommandSpec.of(code).minimumLength)
+        let frame = Self.frame(code, length: CommandSpec.of(code).minimumLength + 1)
         for candidate in ClientRole.allCases {
             #expect(Self.isAdmitted(frame, candidate) == (candidate >= role), "\(code) as \(candidate)")
         }

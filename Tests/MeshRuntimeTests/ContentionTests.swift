@@ -53,13 +53,68 @@ struct ContentionTests {
         }
     }
 
-    @Test func `a failed handshake in between speaks against another host`() {
+    @Test func `another host that comes back before the handshake is over is found too`() {
+        var bench = Bench()
+        // Up for hours, then taken; from then on the link never gets through the handshake.
+        kick(&bench, after: .seconds(10_000))
+        #expect(bench.roof.waiting?.slug == "backoff")
+        for number in 1...3 {
+            #expect(bench.passToDeadline()! <= .milliseconds(250))
+            bench.established()
+            bench.pass(.milliseconds(5))
+            bench.end(.linkClosedByPeer)
+            #expect(bench.roof.waiting?.slug == (number < 3 ? "backoff" : "contended"))
+        }
+        #expect(bench.passToDeadline() == .seconds(300))
+        bench.established()
+        bench.end(.linkClosedByPeer)
+        #expect(bench.roof.waiting?.slug == "contended")
+    }
+
+    @Test func `closes of ready links and of handshakes count together`() {
+        var bench = Bench()
+        kick(&bench)
+        bench.passToDeadline()
+        bench.established()
+        bench.end(.linkClosedByPeer)
+        bench.passToDeadline()
+        kick(&bench)
+        #expect(bench.roof.waiting?.slug == "contended")
+    }
+
+    @Test func `a handshake that is closed without a ready link before it is no other host`() {
+        var bench = Bench()
+        for _ in 0..<8 {
+            bench.established()
+            bench.end(.linkClosedByPeer)
+            #expect(bench.roof.waiting?.slug == "backoff")
+            bench.passToDeadline()
+        }
+    }
+
+    @Test(arguments: [MeshError.Code.connectionRefused, .connectionTimeout, .linkClosedByPeer])
+    func `an attempt that fails before the link is up speaks against another host`(_ code: MeshError.Code) {
         var bench = Bench()
         for _ in 0..<10 {
             kick(&bench)
             bench.passToDeadline()
             bench.established()
             bench.end(.linkClosedByPeer)
+            bench.passToDeadline()
+            bench.end(code)
+            #expect(bench.roof.waiting?.slug != "contended")
+            bench.passToDeadline()
+        }
+    }
+
+    @Test(arguments: [MeshError.Code.handshakeFailed, .linkClosed, .operationTimeout])
+    func `a handshake that fails otherwise speaks against another host`(_ code: MeshError.Code) {
+        var bench = Bench()
+        for _ in 0..<6 {
+            kick(&bench)
+            bench.passToDeadline()
+            bench.established()
+            bench.end(code)
             #expect(bench.roof.waiting?.slug != "contended")
             bench.passToDeadline()
         }

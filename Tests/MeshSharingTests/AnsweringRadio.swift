@@ -15,6 +15,10 @@ actor AnsweringRadio: MeshTransport {
     private let linkEvents: @Sendable (LinkEvent) -> Void
     private(set) var received: [Data] = []
     private(set) var connects = 0
+    /// What `send` throws in place of sending; nil to send.
+    var sendFailure: MeshError?
+    /// What the next connection carries at most.
+    var maximumFrame = 176
 
     init(_ loop: EventLoop, _ environment: TransportEnvironment, answers: @escaping @Sendable (Data) -> [Data]) {
         self.loop = loop
@@ -52,7 +56,7 @@ actor AnsweringRadio: MeshTransport {
     func connect() async throws {
         connects += 1
         (stream, frames) = AsyncStream.makeStream(of: Data.self)
-        linkEvents(.up(LinkInfo(maximumFrameLength: 176, peer: "test")))
+        linkEvents(.up(LinkInfo(maximumFrameLength: maximumFrame, peer: "test")))
     }
 
     func disconnect() {
@@ -62,7 +66,16 @@ actor AnsweringRadio: MeshTransport {
         frames = nil
     }
 
+    func failSends(_ error: MeshError?) {
+        sendFailure = error
+    }
+
+    func limitFrames(_ length: Int) {
+        maximumFrame = length
+    }
+
     func send(_ data: Data) async throws {
+        if let sendFailure { throw sendFailure }
         received.append(data)
         for answer in answers(data) { frames?.yield(answer) }
     }

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import FoundationEssentials
+import MeshTestSupport
 import Testing
 
 @testable import MeshSharing
@@ -48,6 +49,37 @@ struct OutgoingQueueTests {
         #expect(queue.dropped == 4)
         queue.drained()
         #expect(Self.taken(&queue) == (1...3).flatMap { Self.frame(0x09, $0) })
+    }
+
+    @Test func `what is dropped leaves the others in order, as often as it happens`() {
+        var random = SplitMix(state: 11)
+        for _ in 0..<50 {
+            let limit = 8
+            var queue = OutgoingQueue(frameLimit: limit, byteLimit: 1_000)
+            // The rule in its plainest form.
+            var model: [(kind: OutgoingQueue.Kind, frame: [UInt8])] = []
+            for number in 0..<60 as Range<UInt8> {
+                let (code, kind) =
+                    [(0x88, .log), (0x80, .advert), (0x09, .precious)][Int(random.next() % 3)]
+                    as (UInt8, OutgoingQueue.Kind)
+                let frame = Self.frame(code, number)
+                var expected = OutgoingQueue.Outcome.accepted
+                if model.count == limit {
+                    let least = model.map(\.kind).min()!
+                    if least < kind, kind != .log {
+                        model.remove(at: model.firstIndex { $0.kind == least }!)
+                    } else {
+                        expected = kind == .precious ? .overflow : .dropped
+                    }
+                }
+                if expected == .accepted { model.append((kind, frame)) }
+                #expect(queue.offer(frame, kind, isBlocked: true) == expected)
+                #expect(queue.waitingFrames == model.count && queue.waitingBytes == model.count * 5)
+            }
+            queue.drained()
+            #expect(Self.taken(&queue) == model.flatMap(\.frame))
+            #expect(queue.waitingFrames == 0)
+        }
     }
 
     @Test func `the byte limit counts too`() {

@@ -203,9 +203,10 @@ struct RadioSessionTests {
             let radio = bench.radio
             await radio.answer { command in command == Self.getBattery ? [] : AnsweringRadio.usual(command) }
             _ = try await bench.event("frame.tx") { try await first.send(Self.getBattery) }
-            _ = try await bench.event("client.leave") { await first.close() }
+            await first.close()
             try await second.send(Self.getTime)
-            await radio.push(Self.battery)
+            let leave = try await bench.event("client.leave") { await radio.push(Self.battery) }
+            #expect(leave.data["reason"]?.stringValue == "closed")
             #expect(await second.next() == Self.time)
         }
     }

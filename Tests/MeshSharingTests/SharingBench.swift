@@ -42,6 +42,8 @@ actor SharingBench {
         answers: @escaping @Sendable (Data) -> [Data] = AnsweringRadio.usual,
         _ body: @Sendable (isolated SharingBench) async throws -> Void
     ) async throws {
+        // As in the daemon: writing to a client that has gone is an error, not a signal.
+        signal(SIGPIPE, SIG_IGN)
         var template = Array("/tmp/meshhost-sharing-XXXXXX".utf8CString)
         let folder = String(cString: try #require(mkdtemp(&template)))
         let thread = LoopThread()
@@ -162,6 +164,11 @@ actor ShareTestClient {
 
     func close() {
         stream?.close()
+    }
+
+    /// Closes this side only.
+    func finishSending() {
+        shutdown(stream?.descriptor ?? -1, Int32(SHUT_WR))
     }
 
     /// The next frame; nil once the connection has ended.

@@ -11,7 +11,8 @@ struct TCPSettingsTests {
         ("radio.local", "radio.local", 5_000), ("radio:7", "radio", 7), ("192.0.2.1:5001", "192.0.2.1", 5_001),
         ("192.0.2.1", "192.0.2.1", 5_000), ("[2001:db8::1]:6000", "2001:db8::1", 6_000),
         ("[2001:db8::1]", "2001:db8::1", 5_000), ("2001:db8::1", "2001:db8::1", 5_000),
-        ("fe80::1%eth0", "fe80::1%eth0", 5_000),
+        ("fe80::1%eth0", "fe80::1%eth0", 5_000), ("2001:db8::1:5001", "2001:db8::1:5001", 5_000),
+        ("[2001:db8::1:5000]", "2001:db8::1:5000", 5_000), ("1:2:3:4:5:6:7:5000", "1:2:3:4:5:6:7:5000", 5_000),
     ])
     func `an endpoint is read`(text: String, host: String, port: UInt16) throws {
         #expect(try TCPEndpoint(parsing: text) == TCPEndpoint(host: host, port: port))
@@ -21,7 +22,13 @@ struct TCPSettingsTests {
         ("", TCPEndpoint.ParseFailure.empty), (":5000", .empty), ("[]:5000", .empty), ("radio:", .badPort("")),
         ("radio:0", .badPort("0")), ("radio:65536", .badPort("65536")), ("radio:+5", .badPort("+5")),
         ("radio:http", .badPort("http")), ("[::1", .missingBracket), ("[::1]5000", .badPort("5000")),
-        ("my radio", .whitespace),
+        ("my radio", .whitespace), ("tcp://1.2.3.4:5000", .scheme(rest: "1.2.3.4:5000")),
+        ("http://radio/", .scheme(rest: "radio")),
+        ("2001:db8::1:5000", .missingBrackets(host: "2001:db8::1", port: "5000")),
+        ("2001:db8::1:50000", .missingBrackets(host: "2001:db8::1", port: "50000")),
+        ("1:2:3:4:5:6:7:8:5000", .missingBrackets(host: "1:2:3:4:5:6:7:8", port: "5000")),
+        ("fe80::1%eth0:5000", .missingBrackets(host: "fe80::1%eth0", port: "5000")),
+        ("1.2.3.4:5000:1", .notIPv6), ("radio:5000:", .notIPv6), ("2001:db8::1:99999", .notIPv6),
     ])
     func `a malformed endpoint is refused`(text: String, failure: TCPEndpoint.ParseFailure) {
         #expect(throws: failure) { try TCPEndpoint(parsing: text) }
@@ -30,6 +37,17 @@ struct TCPSettingsTests {
     @Test func `an endpoint is written as it is read`() {
         #expect("\(TCPEndpoint(host: "2001:db8::1"))" == "[2001:db8::1]:5000")
         #expect("\(TCPEndpoint(host: "radio", port: 1))" == "radio:1")
+    }
+
+    @Test(arguments: [
+        ("tcp://1.2.3.4:5000", "write \"1.2.3.4:5000\""),
+        ("2001:db8::1:5000", "write \"[2001:db8::1]:5000\", or \"[2001:db8::1:5000]\" for the address alone"),
+    ])
+    func `an endpoint in another spelling is refused with the right one`(text: String, hint: String) async throws {
+        let thread = LoopThread()
+        let issues = TCPTransportFactory(loop: thread.loop).check(["host": .string(text)]).issues
+        #expect(issues.map(\.hint) == [hint])
+        try await thread.shutDown()
     }
 
     @Test func `options beyond their limits are issues with the option's name`() async throws {

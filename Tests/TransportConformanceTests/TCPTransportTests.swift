@@ -2,9 +2,11 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import FoundationEssentials
+import Glibc
 import MeshLoop
 import MeshTCPTransport
 import MeshTransportAPI
+import Synchronization
 import Testing
 
 struct TCPTransportTests {
@@ -45,6 +47,39 @@ struct TCPTransportTests {
             let error = await meshError { try await transport.connect() }
             #expect(error?.code == .hostNotFound)
             #expect(error?.message.contains("radio.invalid has no address") == true)
+        }
+    }
+
+    @Test func `a look-up that takes too long is not blamed on the radio`() async throws {
+        try await withTCP(connectTo: "radio.invalid", adjust: { $0.connectTimeout = .milliseconds(50) }) {
+            transport, _, _ in
+            // All threads of libuv's pool wait, four of them (its default), so the look-up does not begin.
+            let threads = 4
+            final class Waiting: Sendable { let count = Mutex(0) }
+            let waiting = Waiting()
+            var gate: [Int32] = [0, 0]
+            #expect(pipe(&gate) == 0)
+            let (exit, entry) = (gate[0], gate[1])
+            let loop = transport.loop
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<threads {
+                    group.addTask {
+                        await loop.blocking {
+                            waiting.count.withLock { $0 += 1 }
+                            var byte: UInt8 = 0
+                            _ = read(exit, &byte, 1)
+                        }
+                    }
+                }
+                while waiting.count.withLock({ $0 }) < threads { await Task.yield() }
+                let error = await meshError { try await transport.connect() }
+                close(entry)
+                try await group.waitForAll()
+                #expect(error?.code == .hostNotFound)
+                #expect(error?.disposition == .transient)
+                #expect(error?.message.contains("the look-up of radio.invalid took longer than 50ms") == true)
+            }
+            close(exit)
         }
     }
 

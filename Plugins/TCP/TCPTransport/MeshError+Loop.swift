@@ -71,6 +71,15 @@ extension MeshError {
         }
     }
 
+    /// The look-up took all the time an attempt may take: the radio was not even asked.
+    init(lookUpTimeout: Duration, _ endpoint: TCPEndpoint) {
+        self.init(
+            .hostNotFound,
+            "the look-up of \(endpoint.host) took longer than \(lookUpTimeout.optionText); does name resolution work on "
+                + "this machine? A numeric address needs none",
+            context: Context(operation: "resolve", peer: endpoint.description))
+    }
+
     /// An attempt took longer than it may.
     init(connectTimeout: Duration, _ endpoint: TCPEndpoint, _ failures: [(address: SocketAddress, error: LoopError)]) {
         self.init(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import MeshLoop
+
 /// Where a radio listens, as a user writes it.
 public struct TCPEndpoint: Sendable, Hashable {
     /// The port of WiFi and Ethernet companion radios (companion-protocol §1.1).
@@ -22,11 +24,20 @@ public struct TCPEndpoint: Sendable, Hashable {
         case missingBracket
         /// The text where the port should be.
         case badPort(String)
+        /// What follows `tcp://` or the like.
+        case scheme(rest: String)
+        /// An IPv6 address and what looks like a port, without brackets.
+        case missingBrackets(host: String, port: String)
+        /// Several colons in what is no IPv6 address.
+        case notIPv6
     }
 
     /// Reads `name`, `name:port`, `192.0.2.1:5000`, `[2001:db8::1]:5000` or a bare IPv6 address.
     public init(parsing text: String) throws(ParseFailure) {
         guard !text.contains(where: \.isWhitespace) else { throw .whitespace }
+        if let scheme = text.firstRange(of: "://") {
+            throw .scheme(rest: String(text[scheme.upperBound...].prefix { $0 != "/" }))
+        }
         var host = text[...]
         var port: Substring?
         if text.hasPrefix("[") {
@@ -37,10 +48,13 @@ public struct TCPEndpoint: Sendable, Hashable {
                 guard rest.hasPrefix(":") else { throw .badPort(String(rest)) }
                 port = rest.dropFirst()
             }
-        } else if let colon = text.lastIndex(of: ":"), text.firstIndex(of: ":") == colon {
-            // Several colons without brackets are a bare IPv6 address.
-            host = text[..<colon]
-            port = text[text.index(after: colon)...]
+        } else if let colon = text.lastIndex(of: ":") {
+            if text.firstIndex(of: ":") == colon {
+                host = text[..<colon]
+                port = text[text.index(after: colon)...]
+            } else {
+                try Self.checkBareIPv6(text, lastColon: colon)
+            }
         }
         guard !host.isEmpty else { throw .empty }
         self.init(host: String(host))
@@ -49,6 +63,24 @@ public struct TCPEndpoint: Sendable, Hashable {
             else { throw .badPort(String(port)) }
             self.port = number
         }
+    }
+
+    /// Several colons without brackets are a bare IPv6 address, unless the last part was meant as a port: `5000` alone also
+    /// is a part of an address, but hardly ever that of a radio.
+    private static func checkBareIPv6(_ text: String, lastColon: String.Index) throws(ParseFailure) {
+        let port = text[text.index(after: lastColon)...]
+        let isAddress = isIPv6(text[...])
+        if isIPv6(text[..<lastColon]), port.allSatisfy({ $0.isASCII && $0.isNumber }), let number = UInt16(port),
+            !isAddress || number == defaultPort
+        {
+            throw .missingBrackets(host: String(text[..<lastColon]), port: String(port))
+        }
+        if !isAddress { throw .notIPv6 }
+    }
+
+    /// The zone need not be one of this machine.
+    private static func isIPv6(_ text: Substring) -> Bool {
+        SocketAddress(ip: String(text.prefix { $0 != "%" }), port: 0)?.isIPv6 ?? false
     }
 }
 

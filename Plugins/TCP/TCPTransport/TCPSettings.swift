@@ -102,14 +102,24 @@ public struct TCPSettings: Sendable, Hashable {
 
 extension TCPEndpoint.ParseFailure {
     fileprivate func issue(for text: String) -> OptionIssue {
-        let message =
+        let example = "for example \"radio.local\" or \"192.0.2.1:5000\""
+        let (message, hint): (String, String) =
             switch self {
-            case .empty: "host \"\(text)\" has no name"
-            case .whitespace: "host \"\(text)\" holds a space"
-            case .missingBracket: "host \"\(text)\" has no closing bracket"
-            case .badPort(let port): "\"\(port)\" is not a port from 1 to 65535"
+            case .empty: ("host \"\(text)\" has no name", example)
+            case .whitespace: ("host \"\(text)\" holds a space", example)
+            case .missingBracket: ("host \"\(text)\" has no closing bracket", example)
+            case .badPort(let port): ("\"\(port)\" is not a port from 1 to 65535", example)
+            case .scheme(let rest):
+                ("host \"\(text)\" is a URL; it must be a name or an address", "write \"\(rest)\"")
+            case .missingBrackets(let host, let port):
+                (
+                    "host \"\(text)\" may end with a port or be an address as a whole; an IPv6 address with a port"
+                        + " needs brackets",
+                    "write \"[\(host)]:\(port)\", or \"[\(text)]\" for the address alone"
+                )
+            case .notIPv6:
+                ("host \"\(text)\" has several colons and is no IPv6 address", example + " or \"[2001:db8::1]:5000\"")
             }
-        return OptionIssue(
-            option: "host", message: message, hint: "for example \"radio.local\" or \"192.0.2.1:5000\"")
+        return OptionIssue(option: "host", message: message, hint: hint)
     }
 }

@@ -47,6 +47,8 @@ extension TCPTransport {
                     }
                     startNext = true
                 case .delayOver(let count): startNext = count == started
+                case .deadline where addresses.isEmpty:
+                    return .failure(MeshError(lookUpTimeout: settings.connectTimeout, endpoint))
                 case .deadline:
                     return .failure(MeshError(connectTimeout: settings.connectTimeout, endpoint, failures))
                 case .nothing: break
