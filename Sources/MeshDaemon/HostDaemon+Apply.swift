@@ -142,7 +142,7 @@ extension HostDaemon {
             _ = await previous?.value
             notifier.reloading(now: loop.now)
             let outcome = await reloadConfig()
-            notifier.ready(status: await status)
+            if !isStopping { notifier.ready(status: await status) }
             // They end in their order, so the first is this one.
             reloads.removeFirst()
             return outcome
@@ -233,7 +233,10 @@ extension HostDaemon {
             do throws(MeshError) {
                 try await openShare(share)
             } catch {
-                if isStopping { break }
+                if isStopping {
+                    problems.append(MeshError(.serviceUnavailable, "the daemon is stopping"))
+                    break
+                }
                 log(.error, "a share cannot be opened", [("share", share.id), ("reason", error.message)])
                 problems.append(error)
             }

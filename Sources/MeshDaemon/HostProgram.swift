@@ -64,6 +64,9 @@ public struct HostProgram {
 
     // MARK: The daemon
 
+    /// How long the daemon waits for who reads standard error, in milliseconds.
+    private static let patience: Int32 = 1_000
+
     private func runDaemon() -> ExitStatus {
         // Files the daemon makes are its own; a share's socket is given its mode by name.
         umask(0o077)
@@ -72,7 +75,9 @@ public struct HostProgram {
         let loop = EventLoop()
         let catalog = ModuleCatalog(loop: loop, log: logWriter.sink)
         let reading = source.read(catalog)
-        for diagnostic in reading.diagnostics { Terminal.complain(diagnostic.rendered()) }
+        for diagnostic in reading.diagnostics {
+            Terminal.complain(diagnostic.rendered(), waitingAtMost: Self.patience)
+        }
         guard let config = reading.config else {
             try? loop.shutDown()
             return .configuration
@@ -100,7 +105,7 @@ public struct HostProgram {
         }
         var status = ExitStatus.ok
         if let error = outcome.error {
-            Terminal.complain("meshhost: \(error.message)")
+            Terminal.complain("meshhost: \(error.message)", waitingAtMost: Self.patience)
             status = Self.status(of: error)
         }
         // All that matters is closed and written; `exit` would wait until the resolver gives up.

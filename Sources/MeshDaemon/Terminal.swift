@@ -42,8 +42,12 @@ enum Terminal {
         write(document.serialized(pretty: true) + Data("\n".utf8))
     }
 
-    static func complain(_ text: String) {
+    /// Writes a line to standard error. Waits for who reads it, or for so many milliseconds only and then gives up: a
+    /// daemon must not stay because of its last words.
+    static func complain(_ text: String, waitingAtMost milliseconds: Int32 = -1) {
         let bytes = Array("\(text)\n".utf8)
+        var facts = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+        guard poll(&facts, 1, milliseconds) != 0 else { return }
         _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
     }
 }
