@@ -145,11 +145,13 @@ extension ConfigKey where Value == String? {
 
 extension ConfigKey where Value == String {
     /// A file or folder.
-    static func path(_ name: String, default value: String, restart: Bool, help: String) -> ConfigKey {
+    static func path(
+        _ name: String, default value: String, restart: Bool, help: String, rule: TextRule = .absolutePath
+    ) -> ConfigKey {
         ConfigKey(
             name, type: "absolute path", fallback: value, defaultText: value.quoted, restart: restart, help: help
         ) { node throws(Complaint) in
-            try TextRule.absolutePath.read(node, key: name)
+            try rule.read(node, key: name)
         }
     }
 }

@@ -42,6 +42,7 @@ extension ConfigNode {
 
     /// What the decoder says about the place, where it does.
     private static func detail(of error: MeshError) -> String? {
+        guard error.cause != nil else { return error.message }
         guard case .dataCorrupted(let context)? = error.cause as? DecodingError else { return nil }
         return context.underlyingError.map { "\($0)" } ?? context.debugDescription
     }

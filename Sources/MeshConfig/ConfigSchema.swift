@@ -46,7 +46,7 @@ public enum ConfigSchema {
             help: "The folder for what must survive a restart.")
         static let controlSocket = ConfigKey.path(
             "control_socket", default: "/run/meshhost/control.sock", restart: true,
-            help: "The Unix socket that the command line talks to.")
+            help: "The Unix socket that the command line talks to.", rule: .socketPath)
         static let modulePath = ConfigKey.paths(
             "module_path", restart: true,
             help: "Folders that are searched for modules, in this order. Empty: the built-in search path.")

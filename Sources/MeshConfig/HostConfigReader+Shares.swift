@@ -119,6 +119,12 @@ extension HostConfigReader {
                     insecure = true   # everyone who reaches this port
                     """)
         }
+        if case .unix(config.daemon.controlSocket) = address {
+            diagnostics.error(
+                .listenerTaken, at: place, in: section.label.text, "\"\(address)\" is taken",
+                hint: "it is daemon.control_socket: choose another path")
+            return
+        }
         if let taken = listeners.first(where: { $0.address.conflicts(with: address) }) {
             diagnostics.error(
                 .listenerTaken, at: place, in: section.label.text, "\"\(address)\" is taken",

@@ -125,6 +125,13 @@ extension ListenAddress {
             return path == otherPath
         case (.tcp(let host, let port), .tcp(let otherHost, let otherPort)):
             guard port == otherPort, port != 0 else { return false }
+            // `localhost` is both loopback addresses.
+            if host == "localhost", otherHost != "localhost" {
+                return ["127.0.0.1", "::1"].contains {
+                    Self.tcp(host: $0, port: port).conflicts(with: other)
+                }
+            }
+            if otherHost == "localhost", host != "localhost" { return other.conflicts(with: self) }
             guard let address = IPAddress(host), let otherAddress = IPAddress(otherHost) else {
                 return host == otherHost
             }

@@ -36,6 +36,11 @@ extension TextRule {
         return text.hasPrefix("/") ? nil : "write an absolute path"
     }
 
+    /// An absolute path that fits into a socket address: `sun_path` holds 108 bytes with the final NUL (unix(7)).
+    static let socketPath = TextRule { text in
+        absolutePath.advice(text) ?? (text.utf8.count > 107 ? "the path of a socket has at most 107 bytes" : nil)
+    }
+
     /// `^[a-z0-9][a-z0-9_-]{0,31}$`: devices and shares.
     static let name = TextRule { text in
         if text.isIdentifier(maximumLength: 32, startsWithDigit: true) { return nil }

@@ -11,8 +11,15 @@ struct ControlClient: ~Copyable {
     private var splitter = LineSplitter()
     private var lines: [Data] = []
 
+    private let path: String
+    /// How long an answer may take: no request but a reload, which may have to look names up, takes noticeable time.
+    private let patience: Duration
+    private static let reloadFactor = 6
+
     /// Connects to the daemon. Throws ``MeshError/Code-swift.struct/serviceUnavailable`` when none runs.
-    init(path: String) throws(MeshError) {
+    init(path: String, patience: Duration = .seconds(10)) throws(MeshError) {
+        self.path = path
+        self.patience = patience
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         guard path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else {
@@ -20,6 +27,8 @@ struct ControlClient: ~Copyable {
         }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        // Also what `connect` waits for when the daemon accepts nobody (unix(7)).
+        Self.setPatience(of: descriptor, SO_SNDTIMEO, patience)
         let status = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
@@ -32,6 +41,7 @@ struct ControlClient: ~Copyable {
                 throw MeshError(
                     .permissionDenied, "no permission for \(path); join the daemon's group, or run as its user")
             }
+            if reason == EAGAIN { throw Self.silent(path) }
             throw MeshError(
                 .serviceUnavailable,
                 "no daemon answers on \(path): \(String(cString: strerror(reason))); is `meshhost run` running? name its "
@@ -47,6 +57,7 @@ struct ControlClient: ~Copyable {
     /// Asks one question and waits for its answer.
     mutating func ask(_ method: String, _ params: JSONValue = [:]) throws(MeshError) -> JSONValue {
         try send(method, params)
+        wait(method == "reload" ? patience * Self.reloadFactor : patience)
         let answer = try nextObject()
         if let result = answer["result"] { return result }
         throw Self.error(in: answer)
@@ -57,8 +68,11 @@ struct ControlClient: ~Copyable {
         _ method: String, _ params: JSONValue, onEvent: (JSONValue) -> Bool
     ) throws(MeshError) {
         try send(method, params)
+        wait(patience)
         while true {
             let answer = try nextObject()
+            // The first line has come; events come when there are some.
+            wait(.zero)
             guard let event = answer["event"] else { throw Self.error(in: answer) }
             if !onEvent(event) { return }
         }
@@ -77,6 +91,7 @@ struct ControlClient: ~Copyable {
                 Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
             if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN { throw Self.silent(path) }
             guard count > 0 else { throw Self.closed }
             bytes = bytes.dropFirst(count)
         }
@@ -87,11 +102,29 @@ struct ControlClient: ~Copyable {
             var buffer = [UInt8](repeating: 0, count: 16_384)
             let count = recv(descriptor, &buffer, buffer.count, 0)
             if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN { throw Self.silent(path) }
             guard count > 0 else { throw Self.closed }
             // The daemon is trusted: its answers may be longer than what it accepts.
             lines += buffer.withUnsafeBytes { splitter.lines(adding: .init(rebasing: $0[..<count]), limit: .max) } ?? []
         }
         return try JSONValue(parsing: lines.removeFirst())
+    }
+
+    /// From now on an answer may take so long; zero: as long as it likes.
+    private func wait(_ time: Duration) {
+        Self.setPatience(of: descriptor, SO_RCVTIMEO, time)
+    }
+
+    private static func setPatience(of descriptor: Int32, _ option: Int32, _ time: Duration) {
+        let milliseconds = Int(time.milliseconds)
+        var value = timeval(tv_sec: milliseconds / 1_000, tv_usec: milliseconds % 1_000 * 1_000)
+        setsockopt(descriptor, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    private static func silent(_ path: String) -> MeshError {
+        MeshError(
+            .serviceUnavailable,
+            "the daemon on \(path) does not answer; look at its log, or restart it if it does nothing at all")
     }
 
     private static var closed: MeshError {

@@ -23,14 +23,20 @@ actor ControlServer {
         let lines: AsyncStream<Data>.Continuation
         var splitter = LineSplitter()
         var task: Task<Void, Never>?
+        /// When it last asked something, on the loop's clock.
+        var lastUsed: Duration
+        /// A request is being answered, or events are being sent.
+        var isBusy = false
 
-        init(_ stream: LoopStream, _ lines: AsyncStream<Data>.Continuation) {
+        init(_ stream: LoopStream, _ lines: AsyncStream<Data>.Continuation, now: Duration) {
+            lastUsed = now
             self.stream = stream
             self.lines = lines
         }
     }
 
-    /// Connections at a time; the rest is closed at once.
+    /// Connections at a time. One more takes the place of the one that has been idle for the longest time: forgotten
+    /// connections do not lock the operator out.
     private static let connectionLimit = 64
 
     nonisolated let loop: EventLoop
@@ -62,13 +68,14 @@ actor ControlServer {
     }
 
     private func accept(_ stream: LoopStream) {
-        guard connections.count < Self.connectionLimit else {
-            log(.warning, "too many connections on the control socket")
-            stream.close()
-            return
+        if connections.count >= Self.connectionLimit {
+            let idle = connections.values.filter { !$0.isBusy }.min { $0.lastUsed < $1.lastUsed }
+            log(.warning, "too many connections on the control socket", [("closed", idle == nil ? "newest" : "idle")])
+            guard let idle else { return stream.close() }
+            end(idle)
         }
         let (lines, continuation) = AsyncStream.makeStream(of: Data.self, bufferingPolicy: .bufferingOldest(64))
-        let connection = Connection(stream, continuation)
+        let connection = Connection(stream, continuation, now: loop.now)
         connections[ObjectIdentifier(connection)] = connection
         stream.startReading { [unowned connection] bytes in
             self.received(bytes, connection)
@@ -84,6 +91,7 @@ actor ControlServer {
             log(.warning, "a line on the control socket is too long")
             return end(connection)
         }
+        connection.lastUsed = loop.now
         for line in lines {
             // A client that asks faster than it reads answers is cut; its bytes wait nowhere else.
             if case .dropped = connection.lines.yield(line) { return end(connection) }
@@ -101,6 +109,11 @@ actor ControlServer {
         guard let connection = connections[number] else { return }
         for await line in lines where !line.isEmpty {
             var id = JSONValue.null
+            connection.isBusy = true
+            defer {
+                connection.isBusy = false
+                connection.lastUsed = loop.now
+            }
             do {
                 let request = try ControlProtocol.Request(line)
                 id = request.id

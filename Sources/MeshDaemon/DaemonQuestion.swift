@@ -36,17 +36,22 @@ struct DaemonQuestion {
         options.isJSON ? Terminal.write(answer) : Terminal.write(table())
     }
 
-    /// A config with errors changed nothing; the errors are those of the daemon's own look at it.
+    /// A config with errors changed nothing; the errors are those of the daemon's own look at it. Of one without, some may
+    /// not have been possible.
     private func reloaded(_ answer: JSONValue) -> ExitStatus {
         let isAccepted = answer["reload"]?["ok"] == true
+        let problems = answer["reload"]?["problems"]?.arrayValue ?? []
         if options.isJSON {
             Terminal.write(answer)
+        } else if !problems.isEmpty {
+            for problem in problems { Terminal.complain("meshhost: not applied: \(Self.text(problem))") }
         } else if isAccepted {
             if !options.isQuiet { Terminal.write("reloaded\n") }
         } else {
             for error in answer["reload"]?["errors"]?.arrayValue ?? [] { Terminal.complain(Self.text(error)) }
         }
-        return isAccepted ? .ok : .configuration
+        guard isAccepted else { return .configuration }
+        return problems.isEmpty ? .ok : .unavailable
     }
 
     private func listen(_ listen: HostCommand.ListenOptions, _ client: inout ControlClient) throws(MeshError) {
@@ -75,7 +80,7 @@ struct DaemonQuestion {
         case .reconnect: ["name": .string(name), "verb": "reconnect"]
         case .release(nil): ["name": .string(name), "verb": "release"]
         case .release(let time?):
-            ["name": .string(name), "verb": "release", "for_ms": .int(Int64(time / .milliseconds(1)))]
+            ["name": .string(name), "verb": "release", "for_ms": .int(time.milliseconds)]
         }
     }
 

@@ -28,7 +28,7 @@ extension HostCommand {
           -h, --help                this text
 
         Data goes to stdout, diagnostics to stderr. Exit status: 0 ok, 64 usage, 69 no daemon or another
-        instance, 70 internal, 77 permission, 78 configuration.
+        instance, or not all could be applied, 70 internal, 74 output, 77 permission, 78 configuration.
 
         """
 }
@@ -39,6 +39,7 @@ enum ExitStatus: Int32 {
     case usage = 64
     case unavailable = 69
     case internalError = 70
+    case inputOutput = 74
     case permission = 77
     case configuration = 78
 }

@@ -30,7 +30,7 @@ extension HostCommand {
                 listen.since = try scanner.number(of: word)
                 listenWords.append(word)
             case "--count":
-                listen.count = Int(try scanner.number(of: word))
+                listen.count = Int(clamping: try scanner.number(of: word))
                 listenWords.append(word)
             case "--for":
                 let text = try scanner.value(of: word)

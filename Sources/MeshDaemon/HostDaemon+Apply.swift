@@ -35,6 +35,7 @@ extension HostDaemon {
         guard device.disabledReason == nil else { return }
         do throws(MeshError) {
             try await coordinator.addDevice(settings(of: device))
+            takenOn.insert(device.name)
         } catch {
             log(.error, "a device cannot be used", [("device", device.name), ("reason", error.message)])
         }
@@ -130,27 +131,36 @@ extension HostDaemon {
     }
 
     /// Reads the config again and changes only what is different. A config with errors changes nothing.
+    ///
+    /// Done in a task of its own: whoever asked may go away, half a reload must not be left. Two at once would work on each
+    /// other's half-applied state, so each waits for the one before it, and the first for the end of the start.
     @discardableResult
     func reload() async -> ReloadOutcome {
-        // Two at once would work on each other's half-applied state; the second starts when the first is done.
-        while let other = reloading { _ = await other.value }
-        notifier.reloading(now: loop.now)
-        let task = Task { await reloadConfig() }
-        reloading = task
-        let outcome = await task.value
-        reloading = nil
-        notifier.ready(status: await status)
-        return outcome
+        let (start, previous) = (starting, reloads.last)
+        let task = Task {
+            _ = await start?.value
+            _ = await previous?.value
+            notifier.reloading(now: loop.now)
+            let outcome = await reloadConfig()
+            if !isStopping { notifier.ready(status: await status) }
+            // They end in their order, so the first is this one.
+            reloads.removeFirst()
+            return outcome
+        }
+        reloads.append(task)
+        return await task.value
     }
 
     /// SIGHUP: reloads, and once more if asked again meanwhile. Any number of signals make two reloads at most.
     func hangUp() {
         guard !isHungUp else { return }
         isHungUp = true
+        let (start, previous) = (starting, reloads.last)
         Task {
-            while let other = reloading { _ = await other.value }
+            _ = await start?.value
+            _ = await previous?.value
             isHungUp = false
-            await reload()
+            if !isStopping { await reload() }
         }
     }
 
@@ -187,7 +197,7 @@ extension HostDaemon {
         return ReloadOutcome(isAccepted: true, report: .object(report))
     }
 
-    /// Returns what did not work; the rest runs.
+    /// Returns what did not work; the rest runs. What did not work at an earlier reload is tried again.
     private func apply(
         _ diff: ConfigDiff, _ new: HostConfig, _ coordinator: ReconnectionCoordinator
     ) async -> [MeshError] {
@@ -197,40 +207,55 @@ extension HostDaemon {
         if let level = diff.logLevel { logWriter.setLevel(level) }
         for id in diff.sharesRemoved + diff.sharesChanged { await closeShare(id) }
         for name in diff.devicesRemoved {
-            if old.devices.first(where: { $0.name == name })?.disabledReason == nil {
-                do throws(MeshError) {
-                    try await coordinator.removeDevice(name)
-                } catch {
-                    problems.append(error)
-                }
-            }
-            sessions[name] = nil
-        }
-        for name in diff.devicesChanged + diff.devicesAdded {
-            guard let device = new.devices.first(where: { $0.name == name }) else { continue }
-            let before = old.devices.first { $0.name == name }
-            let wasTakenOn = before.map { $0.disabledReason == nil } ?? false
             do throws(MeshError) {
-                if wasTakenOn, device.disabledReason == nil, before?.deviceProtocol == device.deviceProtocol {
-                    try await coordinator.updateDevice(settings(of: device), needsNewLink: true)
-                    continue
-                }
-                if wasTakenOn { try await coordinator.removeDevice(name) }
-                if before?.deviceProtocol != device.deviceProtocol { sessions[name] = nil }
-                if device.disabledReason == nil { try await coordinator.addDevice(settings(of: device)) }
+                if takenOn.remove(name) != nil { try await coordinator.removeDevice(name) }
             } catch {
                 problems.append(error)
             }
+            unapplied.remove(name)
+            sessions[name] = nil
         }
-        for id in diff.sharesChanged + diff.sharesAdded {
-            guard let share = new.shares.first(where: { $0.id == id }) else { continue }
+        let different = Set(diff.devicesChanged + diff.devicesAdded)
+        for device in new.devices {
+            let isMissing = device.disabledReason == nil && !takenOn.contains(device.name)
+            guard isMissing || different.contains(device.name) || unapplied.contains(device.name) else { continue }
+            let before = old.devices.first { $0.name == device.name }
+            do throws(MeshError) {
+                try await change(device, from: before, coordinator)
+                unapplied.remove(device.name)
+            } catch {
+                log(.error, "a device cannot be used", [("device", device.name), ("reason", error.message)])
+                unapplied.insert(device.name)
+                problems.append(error)
+            }
+        }
+        for share in new.shares where shares[share.id] == nil {
             do throws(MeshError) {
                 try await openShare(share)
             } catch {
-                log(.error, "a share cannot be opened", [("share", id), ("reason", error.message)])
+                if isStopping {
+                    problems.append(MeshError(.serviceUnavailable, "the daemon is stopping"))
+                    break
+                }
+                log(.error, "a share cannot be opened", [("share", share.id), ("reason", error.message)])
                 problems.append(error)
             }
         }
         return problems
+    }
+
+    /// Makes one device what the new config says.
+    private func change(
+        _ device: DeviceConfig, from before: DeviceConfig?, _ coordinator: ReconnectionCoordinator
+    ) async throws(MeshError) {
+        let isSameKind = before?.deviceProtocol == device.deviceProtocol
+        if takenOn.contains(device.name), device.disabledReason == nil, isSameKind {
+            return try await coordinator.updateDevice(settings(of: device), needsNewLink: true)
+        }
+        if takenOn.remove(device.name) != nil { try await coordinator.removeDevice(device.name) }
+        if !isSameKind { sessions[device.name] = nil }
+        guard device.disabledReason == nil else { return }
+        try await coordinator.addDevice(settings(of: device))
+        takenOn.insert(device.name)
     }
 }

@@ -25,11 +25,12 @@ extension HostDaemon: ControlHandler {
         case "devices":
             return ["schema": "meshhost.devices/1", "devices": .array(await devices(coordinator))]
         case "device":
-            guard let name = params["name"]?.stringValue else {
+            let params = try ControlParameters(params)
+            guard let name = try params.text("name") else {
                 throw MeshError(.invalidArgument, "the method \"device\" needs a \"name\"")
             }
             if let device = config.devices.first(where: { $0.name == name }), let reason = device.disabledReason {
-                guard params["verb"]?.stringValue ?? "status" == "status" else {
+                guard try params.text("verb") ?? "status" == "status" else {
                     throw MeshError(.moduleRefused, "device \"\(name)\" is disabled: \(reason)")
                 }
                 return ["schema": "meshhost.device/1", "device": await json(disabled: device)]
@@ -48,10 +49,12 @@ extension HostDaemon: ControlHandler {
     }
 
     func subscribe(_ params: JSONValue) async throws(MeshError) -> EventSubscription {
-        let types = params["types"]?.arrayValue?.compactMap(\.stringValue) ?? []
-        let device = params["device"]?.stringValue
+        let params = try ControlParameters(params)
+        let types = try params.texts("types") ?? []
+        try EventFamilies.check(types)
+        let device = try params.text("device")
         if let device, !config.devices.contains(where: { $0.name == device }) { throw unknown(device) }
-        let since = params["since"]?.intValue.map { UInt64(clamping: $0) }
+        let since = try params.number("since", 0...Int64.max).map { UInt64(clamping: $0) }
         return bus.subscribe(
             EventFilter(types: types, devices: device.map { [$0] }), capacity: 1_024, overflow: .dropOldest,
             since: since)
@@ -62,16 +65,19 @@ extension HostDaemon: ControlHandler {
         return MeshError(.deviceUnknown, "no device is called \"\(device)\"\(near)")
     }
 
+    /// Ten years, the longest that `--for` takes.
+    private static let longestRelease: Int64 = 315_360_000_000
+
     private func perform(
-        _ params: JSONValue, on device: String, _ coordinator: ReconnectionCoordinator
+        _ params: ControlParameters, on device: String, _ coordinator: ReconnectionCoordinator
     ) async throws(MeshError) {
-        switch params["verb"]?.stringValue {
+        switch try params.text("verb") {
         case nil, "status": break
         case "connect": try await coordinator.perform(.connect, device)
         case "disconnect": try await coordinator.perform(.disconnect, device)
         case "reconnect": try await coordinator.perform(.reconnect, device)
         case "release":
-            let time = params["for_ms"]?.intValue.map { Duration.milliseconds($0) }
+            let time = try params.number("for_ms", 0...Self.longestRelease).map { Duration.milliseconds($0) }
             try await coordinator.perform(.release(for: time), device)
         case let verb?:
             throw MeshError(.invalidArgument, "unknown verb \"\(verb)\"")
@@ -115,7 +121,7 @@ extension HostDaemon: ControlHandler {
         if let reason = link.waiting {
             waiting = [
                 "why": .string(reason.slug), "text": .string(reason.description),
-                "for_ms": link.remaining.map { .int(Int64($0 / .milliseconds(1))) } ?? .null,
+                "for_ms": link.remaining.map { .int($0.milliseconds) } ?? .null,
             ]
         }
         return [
@@ -126,7 +132,7 @@ extension HostDaemon: ControlHandler {
             "breaker": .string(link.breaker.rawValue), "waiting": waiting,
             "peer": status.info.map { .string($0.peer) } ?? .null,
             "last_error": link.lastError?.json ?? .null,
-            "up_ms": link.readySince.map { .int(Int64((loop.now - $0) / .milliseconds(1))) } ?? .null,
+            "up_ms": link.readySince.map { .int((loop.now - $0).milliseconds) } ?? .null,
             "disabled": .null, "session": await sessions[link.device]?.counters.json ?? .null,
             "shares": await shares(of: link.device),
         ]

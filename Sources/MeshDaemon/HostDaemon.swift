@@ -38,9 +38,15 @@ actor HostDaemon {
     var sessions: [String: RadioSession] = [:]
     /// Open shares by their config's id.
     var shares: [String: OpenShare] = [:]
+    /// Devices that the coordinator has.
+    var takenOn: Set<String> = []
+    /// Devices whose last change could not be applied.
+    var unapplied: Set<String> = []
     var lastClientID: UInt64 = 0
-    /// The reload under way.
-    var reloading: Task<ReloadOutcome, Never>?
+    /// Until all is ready, or has failed to be.
+    private(set) var starting: Task<MeshError?, Never>?
+    /// The reload under way, and those that wait for it, in their order.
+    var reloads: [Task<ReloadOutcome, Never>] = []
     /// SIGHUP came and its reload has not begun.
     var isHungUp = false
     private var signals: [LoopSignal] = []
@@ -72,11 +78,22 @@ actor HostDaemon {
 
     /// Runs until SIGTERM, SIGINT or ``stop()``. Throws what kept it from being ready; nothing is left running then.
     func run() async throws(MeshError) {
-        do throws(MeshError) {
-            try await start()
-        } catch {
+        // First of all: from here on a signal ends the daemon in an orderly way, however far the start has come.
+        try watchSignals()
+        let starting = Task {
+            do throws(MeshError) {
+                try await start()
+                return MeshError?.none
+            } catch {
+                return error
+            }
+        }
+        self.starting = starting
+        let failure = await starting.value
+        self.starting = nil
+        if let failure, !isStopping {
             await tearDown()
-            throw error
+            throw failure
         }
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopWaiter = continuation }
@@ -93,6 +110,8 @@ actor HostDaemon {
     /// Makes ``run()`` return.
     func stop() {
         isStopping = true
+        // It may wait for a name that nobody answers for.
+        starting?.cancel()
         stopWaiter?.resume()
         stopWaiter = nil
     }
@@ -120,7 +139,7 @@ actor HostDaemon {
         }
         for device in config.devices { await addDevice(device, to: coordinator) }
         running?.network = NetworkMonitor.watch(loop: loop, coordinator: coordinator, log: log)
-        try watchSignals()
+        if isStopping { return }
         log(.notice, "ready", [("devices", "\(config.devices.count)"), ("shares", "\(shares.count)")])
         bus.publish(
             "daemon.ready",
@@ -191,7 +210,8 @@ actor HostDaemon {
     /// Ends everything, the outside first: no new clients, then links (6 s at most), then modules (3 s at most).
     private func tearDown() async {
         watchdog = nil
-        _ = await reloading?.value
+        for reload in reloads { reload.cancel() }
+        _ = await reloads.last?.value
         statusChanges?.cancel()
         await statusTask?.value
         for session in sessions.values { await session.closeShares() }

@@ -18,6 +18,7 @@ public struct HostProgram {
 
     /// Does what the words after the program's name say and returns the exit status.
     public static func run(_ words: [String], environment: [String: String]) -> Int32 {
+        Terminal.openMissingDescriptors()
         do throws(UsageError) {
             let (command, options) = try HostCommand.parse(words)
             return HostProgram(options: options, command: command, environment: environment).run().rawValue
@@ -63,6 +64,9 @@ public struct HostProgram {
 
     // MARK: The daemon
 
+    /// How long the daemon waits for who reads standard error, in milliseconds.
+    private static let patience: Int32 = 1_000
+
     private func runDaemon() -> ExitStatus {
         // Files the daemon makes are its own; a share's socket is given its mode by name.
         umask(0o077)
@@ -71,7 +75,9 @@ public struct HostProgram {
         let loop = EventLoop()
         let catalog = ModuleCatalog(loop: loop, log: logWriter.sink)
         let reading = source.read(catalog)
-        for diagnostic in reading.diagnostics { Terminal.complain(diagnostic.rendered()) }
+        for diagnostic in reading.diagnostics {
+            Terminal.complain(diagnostic.rendered(), waitingAtMost: Self.patience)
+        }
         guard let config = reading.config else {
             try? loop.shutDown()
             return .configuration
@@ -97,9 +103,14 @@ public struct HostProgram {
         } catch {
             logWriter.sink(.warning, "not everything was closed", [("handles", error.detail)])
         }
-        guard let error = outcome.error else { return .ok }
-        Terminal.complain("meshhost: \(error.message)")
-        return Self.status(of: error)
+        var status = ExitStatus.ok
+        if let error = outcome.error {
+            Terminal.complain("meshhost: \(error.message)", waitingAtMost: Self.patience)
+            status = Self.status(of: error)
+        }
+        // All that matters is closed and written; `exit` would wait until the resolver gives up.
+        if loop.hasUnfinishedWork { _exit(status.rawValue) }
+        return status
     }
 
     /// How the daemon ended. Sendable: written on the loop's thread, read by it after the loop has ended.
@@ -197,7 +208,9 @@ public struct HostProgram {
 
     /// `--control`, then MESHHOST_CONTROL, then the config, then the default.
     private var controlSocket: String {
-        if let path = options.controlSocket ?? environment["MESHHOST_CONTROL"] { return path }
+        // An empty variable is what a unit file leaves of an unset one.
+        let named = environment["MESHHOST_CONTROL"].flatMap { $0.isEmpty ? nil : $0 }
+        if let path = options.controlSocket ?? named { return path }
         return withCatalog { source.read($0) }.config?.daemon.controlSocket ?? DaemonConfig().controlSocket
     }
 }

@@ -9,12 +9,17 @@ internal import Synchronization
 
 /// Writes log records to standard error, one line each: `notice: link is up device=roof`.
 ///
+/// A record never waits for its reader: the loop, and with it every link, would wait as well. What finds no room is lost
+/// and counted, and the next record that gets through is preceded by the count.
+///
 /// Under journald (`JOURNAL_STREAM` is set) a line begins with its level as `<5>` (sd-daemon(3)), else with the time.
 final class LogWriter: Sendable {
     private let level: Atomic<Int32>
     private let isJournal: Bool
+    private let output: Mutex<LogOutput>
 
-    init(level: LogLevel, environment: [String: String]) {
+    init(level: LogLevel, environment: [String: String], descriptor: Int32 = STDERR_FILENO) {
+        output = Mutex(LogOutput(descriptor))
         self.level = Atomic(level.rawValue)
         isJournal = environment["JOURNAL_STREAM"] != nil
     }
@@ -33,6 +38,16 @@ final class LogWriter: Sendable {
     }
 
     private func write(_ level: LogLevel, _ message: String, _ fields: [(String, String)]) {
+        let line = line(level, message, fields)
+        output.withLock { output in
+            if output.lost > 0 {
+                output.writeNote(self.line(.warning, "log records were lost", [("count", "\(output.lost)")]))
+            }
+            output.write(line)
+        }
+    }
+
+    private func line(_ level: LogLevel, _ message: String, _ fields: [(String, String)]) -> [UInt8] {
         var line: String
         if isJournal {
             line = "<\(level.rawValue)>\(message)"
@@ -40,10 +55,7 @@ final class LogWriter: Sendable {
             line = "\(RFC3339.text(sinceEpoch: .sinceEpoch)) \(level.name): \(message)"
         }
         for (name, value) in fields { line += " \(name)=\(Self.quoted(value))" }
-        line += "\n"
-        let bytes = Array(line.utf8)
-        // One write call, so that lines of several threads do not mix.
-        _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
+        return Array((line + "\n").utf8)
     }
 
     /// Values may come from the air: nothing in them may look like another field, another line or a terminal command.

@@ -15,7 +15,8 @@ struct SystemdNotifier {
         (address, addressLength) = Self.address(of: environment["NOTIFY_SOCKET"] ?? "")
         let isForUs = environment["WATCHDOG_PID"].map { Int32($0) == pid } ?? true
         if isForUs, let microseconds = environment["WATCHDOG_USEC"].flatMap(Int64.init), microseconds > 0 {
-            watchdogInterval = .microseconds(microseconds / 2)
+            // Never all the time, however short it is.
+            watchdogInterval = max(.microseconds(microseconds / 2), .milliseconds(1))
         } else {
             watchdogInterval = nil
         }

@@ -7,7 +7,17 @@ internal import MeshTransportAPI
 
 /// Standard output for data, standard error for diagnostics.
 enum Terminal {
-    /// Writes data. Ends the program quietly when nobody reads any more, as `head` does to its neighbours.
+    /// Opens `/dev/null` in the place of standard descriptors that are closed: what is opened next would take their
+    /// numbers, and get what is meant for a terminal.
+    static func openMissingDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            // The lowest free number: this one.
+            _ = open("/dev/null", O_RDWR)
+        }
+    }
+
+    /// Writes data. Ends the program quietly when nobody reads any more, as `head` does to its neighbours, and with
+    /// ``ExitStatus/inputOutput`` when the data cannot be written.
     static func write(_ text: String) {
         write(Data(text.utf8))
     }
@@ -17,7 +27,12 @@ enum Terminal {
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { exit(ExitStatus.ok.rawValue) }
+            guard count > 0 else {
+                let reason = errno
+                if reason == EPIPE { exit(ExitStatus.ok.rawValue) }
+                complain("meshhost: cannot write to standard output: \(String(cString: strerror(reason)))")
+                exit(ExitStatus.inputOutput.rawValue)
+            }
             bytes = bytes.dropFirst(count)
         }
     }
@@ -27,8 +42,12 @@ enum Terminal {
         write(document.serialized(pretty: true) + Data("\n".utf8))
     }
 
-    static func complain(_ text: String) {
+    /// Writes a line to standard error. Waits for who reads it, or for so many milliseconds only and then gives up: a
+    /// daemon must not stay because of its last words.
+    static func complain(_ text: String, waitingAtMost milliseconds: Int32 = -1) {
         let bytes = Array("\(text)\n".utf8)
+        var facts = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+        guard poll(&facts, 1, milliseconds) != 0 else { return }
         _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
     }
 }

@@ -7,11 +7,13 @@ internal import Glibc
 extension EventLoop {
     /// The addresses of a host, in the order the resolver prefers (RFC 6724). A numeric host needs no resolver.
     ///
-    /// Runs on libuv's thread pool; cancelling the task ends the wait at once.
+    /// Runs on libuv's thread pool; cancelling the task ends the wait at once. `localhost` does not: it is the loopback
+    /// addresses (RFC 6761 6.3), so that what is on this machine never waits behind names that nobody answers for.
     public func resolve(
         host: String, port: UInt16, isolation: isolated (any Actor)? = #isolation
     ) async throws(LoopError) -> [SocketAddress] {
         if let address = SocketAddress(ip: host, port: port) { return [address] }
+        if host.lowercased() == "localhost" { return SocketAddress.loopbacks(port: port) }
         let request = ResolveRequest()
         let result = await withTaskCancellationHandler {
             // A closure runs on the caller's actor only if it captures it; otherwise it would leave the loop.
@@ -33,6 +35,8 @@ private final class ResolveRequest: @unchecked Sendable {
     private let uv = UnsafeMutablePointer<uv_getaddrinfo_t>.allocate(capacity: 1)
     private var completion: Completion?
     private var isCancelled = false
+    /// libuv has the request; before, its memory says nothing.
+    private var isStarted = false
     private var host = ""
 
     deinit {
@@ -43,6 +47,7 @@ private final class ResolveRequest: @unchecked Sendable {
         self.host = host
         self.completion = completion
         if isCancelled { return cancel() }
+        isStarted = true
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -50,6 +55,7 @@ private final class ResolveRequest: @unchecked Sendable {
         uv.pointee.data = Unmanaged.passRetained(self).toOpaque()
         let status = uv_getaddrinfo(loop.uv, uv, { ResolveRequest.ended($0, $1, $2) }, host, "\(port)", &hints)
         if status < 0 {
+            isStarted = false
             Unmanaged.passUnretained(self).release()
             finish(.failure(LoopError(status: status, operation: "resolve \(host)")))
         }
@@ -58,7 +64,7 @@ private final class ResolveRequest: @unchecked Sendable {
     /// A look-up that a pool thread has begun cannot be stopped; its waiter is answered now all the same.
     func cancel() {
         isCancelled = true
-        if completion != nil {
+        if isStarted, completion != nil {
             UnsafeMutableRawPointer(uv).withMemoryRebound(to: uv_req_t.self, capacity: 1) { _ = uv_cancel($0) }
         }
         finish(.failure(LoopError(kind: .cancelled, operation: "resolve \(host)", detail: "cancelled")))

@@ -54,6 +54,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var isDraining = false
     private var isTurning = false
     private var isClosed = false
+    /// After ``shutDown()``: a thread of libuv's pool is still at work for this loop, such as a look-up of a name that
+    /// nobody answers for. `exit` would wait for it (libuv joins its pool); `_exit` does not.
+    public private(set) var hasUnfinishedWork = false
     private(set) var turns: UInt64 = 0
     private var taskPreference: LoopTaskExecutor?
     /// Bytes are read into this one buffer and handed on before the next read.
@@ -102,7 +105,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     deinit {
         precondition(isClosed, "a EventLoop was dropped without shutDown()")
         readBuffer.deallocate()
-        if ownsLoop { uv.deallocate() }
+        // A pool thread that is still at work will tell this loop of its end.
+        if ownsLoop, !hasUnfinishedWork { uv.deallocate() }
     }
 
     /// The `uv_loop_t *`, for C libraries and modules that share this loop.
@@ -151,7 +155,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         let leaked = openHandles
         closeRemainingHandles()
         let status = uv_loop_close(uv)
-        if !leaked.isEmpty || status != 0 {
+        // Busy without a handle: a request has not ended, and only those of the pool outlive their owners.
+        hasUnfinishedWork = status == UV_EBUSY.rawValue
+        if !leaked.isEmpty || status != 0 && !hasUnfinishedWork {
             throw LoopError(kind: .leak, operation: "shutDown", detail: leaked.joined(separator: ", "))
         }
     }

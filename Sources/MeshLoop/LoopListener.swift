@@ -11,7 +11,8 @@ public final class LoopListener {
     private let stream: UnsafeMutablePointer<uv_stream_t>
     private let isTCP: Bool
     private let unixPath: String?
-    private var isBound = false
+    /// The socket file that ``init(_:on:mode:onConnection:)`` made; nil when it made none.
+    private var file: FileIdentity?
     private let onConnection: (sending LoopStream) -> Void
     /// Where it listens; for a TCP port of 0, the port the kernel chose.
     public private(set) var address: SocketAddress
@@ -36,13 +37,12 @@ public final class LoopListener {
             stream = UnsafeMutableRawPointer(pipe).assumingMemoryBound(to: uv_stream_t.self)
             stream.pointee.data = nil
             // From here on a throw runs `deinit`, which closes the handle: every stored property has its value.
-            try Self.removeStaleSocket(path)
-            // The file must never be more open than asked for, not even for a moment.
-            let mask = umask(mode_t(0o777 & ~mode))
-            let status = uv_pipe_bind(pipe, path)
-            umask(mask)
+            let descriptor = try UnixSocket.bind(path, mode: mode)
+            file = FileIdentity(path)
+            // Opened, not bound, by libuv: at its end it would remove whatever file is at the path by then.
+            let status = uv_pipe_open(pipe, descriptor)
+            if status < 0 { close(descriptor) }
             try LoopError.check(status, "bind \(path)")
-            isBound = true
         } else {
             let tcp = UnsafeMutablePointer<uv_tcp_t>.allocate(capacity: 1)
             uv_tcp_init(loop.uv, tcp)
@@ -59,8 +59,8 @@ public final class LoopListener {
     deinit {
         stream.pointee.data = nil
         uv_close(handle(stream)) { $0?.deallocate() }
-        // Without a bind of ours, a file there belongs to somebody else.
-        if let unixPath, isBound { unlink(unixPath) }
+        // Another file at the path belongs to somebody else, who has taken it over meanwhile.
+        if let unixPath, let file, FileIdentity(unixPath) == file { unlink(unixPath) }
     }
 
     private var boundAddress: SocketAddress? {
@@ -85,33 +85,5 @@ public final class LoopListener {
             nonisolated(unsafe) let accepted = stream
             listener.onConnection(accepted)
         }
-    }
-
-    private static func removeStaleSocket(_ path: String) throws(LoopError) {
-        var facts = stat()
-        guard lstat(path, &facts) == 0 else { return }
-        guard facts.st_mode & S_IFMT == S_IFSOCK else {
-            throw LoopError(kind: .addressInUse, operation: "bind \(path)", detail: "a file that is no socket is there")
-        }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let capacity = MemoryLayout.size(ofValue: address.sun_path)
-        guard path.utf8.count < capacity else {
-            throw LoopError(
-                kind: .invalidArgument, operation: "bind \(path)",
-                detail: "the path is longer than \(capacity - 1) bytes")
-        }
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        defer { close(probe) }
-        let status = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(probe, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        guard status != 0, errno == ECONNREFUSED else {
-            throw LoopError(kind: .addressInUse, operation: "bind \(path)", detail: "another process listens there")
-        }
-        unlink(path)
     }
 }

@@ -53,6 +53,11 @@ private final class ConnectRequest {
         uv.pointee.data = Unmanaged.passRetained(self).toOpaque()
         let status: Int32
         if let path = address.unixPath {
+            // libuv would cut it.
+            guard path.utf8.count <= UnixSocket.maximumPathLength else {
+                Unmanaged.passUnretained(self).release()
+                return completion(UV_ENAMETOOLONG.rawValue)
+            }
             // Reports every failure through the callback.
             stream.stream.withMemoryRebound(to: uv_pipe_t.self, capacity: 1) {
                 uv_pipe_connect(uv, $0, path) { ConnectRequest.ended($0, $1) }

@@ -52,10 +52,12 @@ public final class LoopTimer {
 }
 
 extension Duration {
-    /// Milliseconds, rounded up; 0 for negative values.
+    /// Milliseconds, rounded up; 0 for negative values, and what fits into 63 bits for the longest.
     var wholeMilliseconds: UInt64 {
+        guard self > .zero else { return 0 }
+        // Compared first: even `components` has values that it cannot express.
+        guard self < .seconds(Int64.max / 1_000) else { return UInt64(Int64.max) }
         let (seconds, attoseconds) = components
-        if seconds < 0 || attoseconds < 0 { return 0 }
         return UInt64(seconds) * 1_000 + UInt64((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
     }
 }

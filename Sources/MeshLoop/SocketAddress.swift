@@ -93,6 +93,20 @@ public struct SocketAddress: Sendable {
         }
     }
 
+    /// What `localhost` is here: `127.0.0.1`, and `::1` where this machine has IPv6.
+    static func loopbacks(port: UInt16) -> [SocketAddress] {
+        ["127.0.0.1", "::1"].compactMap { SocketAddress(ip: $0, port: port) }.filter { !$0.isIPv6 || $0.isOfThisHost }
+    }
+
+    /// Whether something can be bound there, whatever the port.
+    private var isOfThisHost: Bool {
+        guard let probe = SocketAddress(ip: host, port: 0) else { return false }
+        let descriptor = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return probe.withSockaddr { bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in6>.size)) } == 0
+    }
+
     func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>) -> Result) -> Result {
         withUnsafePointer(to: storage) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1, body) }
     }

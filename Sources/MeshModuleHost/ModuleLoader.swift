@@ -73,7 +73,9 @@ public final class ModuleLoader: Sendable {
     private static func open(_ file: borrowing ModuleFile, name: String) throws(ModuleRefusal) -> LoadedModule {
         // This descriptor stays open for the life of the process. The linker knows a library by its path: with the
         // number free for another module, "/proc/self/fd/7" would give that one the library loaded here.
-        let kept = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 64)
+        var kept = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 64)
+        // A number out of the way of short-lived ones, unless the process may not have as many.
+        if kept < 0 { kept = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 3) }
         guard kept >= 0 else {
             throw ModuleRefusal(
                 file.path, "no descriptor is left (\(String(cString: strerror(errno))))", advice: "raise LimitNOFILE")

@@ -77,7 +77,7 @@ extension Duration {
     /// Whole milliseconds, rounded down; 0 for what is past.
     fileprivate var millisecondsValue: JSONValue {
         let (seconds, attoseconds) = max(.zero, self).components
-        return .int(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
+        return .int(Int64(clamping: Int128(seconds) * 1_000 + Int128(attoseconds / 1_000_000_000_000_000)))
     }
 }
 

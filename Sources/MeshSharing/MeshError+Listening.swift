@@ -13,9 +13,12 @@ extension MeshError {
                 .resourceExhausted, "\(share): \(address) is in use by another program; choose another address",
                 cause: error)
         case .permissionDenied:
+            let advice =
+                address.unixPath == nil ? "ports below 1024 need a capability" : "its folder is not this user's"
+            self.init(.permissionDenied, "\(share): no permission to listen on \(address); \(advice)", cause: error)
+        case .notFound:
             self.init(
-                .permissionDenied,
-                "\(share): no permission to listen on \(address); ports below 1024 need a capability",
+                .storageFailed, "\(share): the folder of \(address) does not exist; make it, or choose another path",
                 cause: error)
         case .addressNotAvailable:
             self.init(

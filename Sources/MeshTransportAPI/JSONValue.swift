@@ -13,13 +13,48 @@ public enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Reads one JSON document. Throws ``MeshError/Code-swift.struct/invalidArgument``.
+    /// How many arrays and objects may lie in each other. The decoder's time and stack grow with it, and no document of
+    /// ours comes near.
+    public static let maximumDepth = 32
+
+    /// Reads one JSON document in UTF-8. Throws ``MeshError/Code-swift.struct/invalidArgument``, for a document that is
+    /// nested deeper than ``maximumDepth`` before anything is decoded.
     public init(parsing data: Data) throws(MeshError) {
+        guard let depth = Self.depth(of: data) else {
+            throw MeshError(.invalidArgument, "not a JSON document in UTF-8")
+        }
+        guard depth <= Self.maximumDepth else {
+            throw MeshError(
+                .invalidArgument,
+                "a JSON document with arrays and objects \(depth) deep; at most \(Self.maximumDepth) are allowed")
+        }
         do {
             self = try JSONDecoder().decode(JSONValue.self, from: data)
         } catch {
             throw MeshError(.invalidArgument, "not a JSON document", cause: error)
         }
+    }
+
+    /// The deepest nesting of brackets outside of strings; nil when the text is not UTF-8. One look at each byte.
+    private static func depth(of data: Data) -> Int? {
+        var (depth, deepest) = (0, 0)
+        var (isInString, isEscaped) = (false, false)
+        for byte in data {
+            switch byte {
+            // Only in UTF-16 and UTF-32, which the decoder reads, too, and where bytes mean something else.
+            case 0: return nil
+            case _ where isEscaped: isEscaped = false
+            case UInt8(ascii: "\\"): isEscaped = isInString
+            case UInt8(ascii: "\""): isInString.toggle()
+            case UInt8(ascii: "["), UInt8(ascii: "{"):
+                if isInString { break }
+                depth += 1
+                deepest = max(deepest, depth)
+            case UInt8(ascii: "]"), UInt8(ascii: "}"): if !isInString { depth -= 1 }
+            default: break
+            }
+        }
+        return deepest
     }
 
     /// The document as UTF-8 with sorted keys on one line.

@@ -108,6 +108,14 @@ async def frames_are_shown_only_to_who_asks(rig):
     equal(everything.count("frame.rx") + everything.count("frame.tx"), 0, "frames that nobody asked for")
 
 
+async def the_largest_count_is_not_too_large(rig):
+    host = await _running(rig)
+    process = await host.listen("--count", (1 << 64) - 1)
+    await process.event("advert")
+    host.process.kill(15)
+    equal(await process.ended(), 0, "status of the listener after the daemon's end")
+
+
 async def wrong_words_end_with_64(rig):
     host = Host(rig)
     host.configure(mock("bench"))
@@ -178,3 +186,23 @@ async def a_closed_pipe_is_no_crash(rig):
     _, err = await asyncio.wait_for(child.communicate(), PATIENCE)
     # As other programs: ended by SIGPIPE, or quietly.
     assert child.returncode in (0, -13) and not err, f"status {child.returncode}: {err}"
+
+
+async def output_that_cannot_be_written_ends_with_74(rig):
+    host = Host(rig)
+    status, _, err = await host.shell('exec "$0" help >/dev/full')
+    equal(status, 74, "status")
+    assert "standard output" in err, err
+
+
+async def an_empty_variable_names_no_socket(rig):
+    host = await _running(rig)
+    status, _, err = await host.cli("devices", "--config", host.config, env={"MESHHOST_CONTROL": ""})
+    equal(status, 0, err)
+
+
+async def a_type_that_no_event_has_is_refused_with_the_nearest(rig):
+    host = await _running(rig)
+    status, out, err = await host.cli("listen", "--type", "link,adverts")
+    equal((status, out), (64, ""), "status and output")
+    assert '"advert"' in err, err

@@ -5,10 +5,11 @@ MeshConfig; here it is what reaches people."""
 import os
 import re
 import signal
+import socket
 
 from breaker import Breaker
 from companion import APP_START, GET_TIME, Client
-from host import Host, equal, mock, share, tcp
+from host import Control, Host, equal, mock, share, tcp
 
 # Each with the line it goes wrong in, counted in the text here, the column, and a word of the help that is given.
 BROKEN = [
@@ -113,6 +114,51 @@ async def a_reload_touches_only_what_changed(rig):
     equal(set(await host.devices()), {"roof"}, "devices")
     equal((await client.ask(GET_TIME))[0], 9, "answer to the client that was there before")
     equal(roof.accepted, 1, "connections of the untouched device")
+
+
+async def what_a_reload_could_not_apply_is_told_and_tried_again(rig):
+    host = Host(rig)
+    host.configure(mock("bench"))
+    await host.start()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        host.configure(mock("bench"), share("bench", listen=address))
+        for _ in range(2):
+            status, out, err = await host.cli("reload")
+            equal((status, out), (69, ""), "status and output")
+            assert address in err, err
+    equal(await host.cli("reload"), (0, "reloaded\n", ""), "the reload after the address has become free")
+    await (await Client.connect(await host.address("bench"))).ask(APP_START)
+
+
+async def a_reload_goes_on_when_who_asked_for_it_leaves(rig):
+    host = Host(rig)
+    host.configure(mock("bench"))
+    await host.start()
+    name = socket.gethostname()                            # goes through the resolver, which takes its time
+    host.configure(mock("bench"), share("bench", listen=f"{name}:0", insecure=True))
+    control = await Control.connect(host)
+    control.write(b'{"id":1,"method":"reload"}\n')
+    control.writer.close()
+    told = (await host.events.event("config.reload"))["data"]
+    equal((told["ok"], told.get("problems")), (True, None), "what the reload ended with")
+    assert await host.address("bench")
+
+
+async def reloads_at_once_are_done_one_after_the_other(rig):
+    host = Host(rig)
+    host.configure(mock("bench"), share("bench"))
+    await host.start()
+    controls = [await Control.connect(host) for _ in range(8)]
+    host.configure(mock("bench"), mock("desk"), share("bench"), share("desk", listen="localhost:0"))
+    for control in controls:
+        control.write(b'{"id":1,"method":"reload"}\n')
+    host.process.kill(signal.SIGHUP)
+    answers = [(await control.answer())["result"]["reload"] for control in controls]
+    assert all(each["ok"] and "problems" not in each for each in answers), answers
+    # One of them, or the signal's, has found something to do.
+    assert sum(bool(each["devices_added"]) for each in answers) <= 1, answers
+    equal(set(await host.devices()), {"bench", "desk"}, "devices")
 
 
 async def a_reload_of_the_same_file_changes_nothing(rig):

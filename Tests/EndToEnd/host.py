@@ -197,6 +197,15 @@ class Host:
             raise AssertionError(f"meshhost {' '.join(map(str, words))} does not end") from None
         return child.returncode, out.decode(), err.decode()
 
+    async def shell(self, text, env=None):
+        """Run a line of shell in which `$0` is the program: its status, standard output and standard error."""
+        child = await asyncio.create_subprocess_exec(
+            "/bin/sh", "-c", text, self.binary, stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, **self.environment(**(env or {}))})
+        out, err = await asyncio.wait_for(child.communicate(), PATIENCE)
+        return child.returncode, out.decode(), err.decode()
+
     async def json(self, *words, status=0):
         """What a command prints with --json, which has to be one document that names its schema."""
         ended, out, err = await self.cli(*words, "--json")
@@ -243,6 +252,28 @@ class Host:
         """Resident bytes."""
         with open(f"/proc/{self.pid}/status", encoding="ascii") as file:
             return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmRSS"))
+
+
+class Control:
+    """A connection to the control socket, for what the command line never says."""
+
+    @classmethod
+    async def connect(cls, host):
+        self = cls()
+        self.reader, self.writer = await asyncio.open_unix_connection(host.control)
+        return self
+
+    def write(self, data):
+        self.writer.write(data)
+
+    async def answer(self):
+        """The next line; None at the end."""
+        line = await asyncio.wait_for(self.reader.readline(), PATIENCE)
+        return json.loads(line) if line else None
+
+    async def ask(self, method, params=None):
+        self.write(json.dumps({"id": 1, "method": method, "params": params or {}}).encode() + b"\n")
+        return await self.answer()
 
 
 async def eventually(condition, what, timeout=None):

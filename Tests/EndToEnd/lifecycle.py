@@ -2,13 +2,15 @@
 # meshhost: a host for mesh radios and other byte-link devices
 """How the daemon starts, ends, and lives with its service manager."""
 import asyncio
+import contextlib
+import fcntl
 import os
 import signal
 import socket
 
 from companion import APP_START, GET_TIME, Client
 from harness import PATIENCE
-from host import Host, equal, mock, share, tcp, unix_share
+from host import Host, equal, eventually, mock, share, tcp, unix_share
 
 
 async def _running(rig, env=None, **keys):
@@ -134,3 +136,96 @@ async def a_state_folder_that_cannot_be_made_is_named(rig):
     status = await process.ended()
     assert status in (70, 77), f"status {status}"
     assert any(host.state in line for line in process.errors), process.errors
+
+
+async def a_log_that_nobody_reads_stops_nothing(rig):
+    radio = await rig.burst()
+    host = Host(rig)
+    host.configure(tcp("roof", radio.port), unix_share("roof", rig.path("roof.sock")))
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    # Full: not one record finds room.
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 512)
+    os.set_blocking(writing, True)
+    daemon = await asyncio.create_subprocess_exec(
+        host.binary, "run", "--config", host.config, stderr=writing, env={**os.environ, **host.environment()})
+    try:
+        await eventually(lambda: os.path.exists(host.control), "the control socket")
+        for _ in range(20):
+            await host.json("device", "roof", "reconnect")
+        await eventually(lambda: _ready(host), "the radio is ready")
+        equal((await (await Client.connect(rig.path("roof.sock"))).ask(GET_TIME))[0], 9)
+        assert os.get_blocking(writing), "what others share was set non-blocking"
+        daemon.terminate()
+        equal(await asyncio.wait_for(daemon.wait(), 10), 0, "status")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            daemon.kill()
+        os.close(reading)
+        os.close(writing)
+
+
+async def _ready(host):
+    return (await host.devices())["roof"]["state"] == "ready"
+
+
+async def closed_standard_descriptors_are_replaced(rig):
+    host = Host(rig)
+    host.configure(mock("bench"), share("bench"))
+    daemon = await asyncio.create_subprocess_exec(
+        "/bin/sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', host.binary, "run", "--config", host.config,
+        env={**os.environ, **host.environment()})
+    try:
+        await eventually(lambda: os.path.exists(host.control), "the control socket")
+        for number in range(3):
+            equal(os.readlink(f"/proc/{daemon.pid}/fd/{number}"), "/dev/null", f"descriptor {number}")
+        status, _, _ = await host.shell('"$0" devices >&-')
+        equal(status, 0, "status of the command line without standard output")
+        daemon.terminate()
+        equal(await asyncio.wait_for(daemon.wait(), 10), 0, "status")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            daemon.kill()
+
+
+async def a_signal_while_the_daemon_starts_ends_it_in_order(rig):
+    host = Host(rig)
+    # The share's name takes its time, or has no address at once: either way the end is orderly.
+    host.configure(mock("bench"), unix_share("bench", rig.path("bench.sock")),
+                   share("bench", listen="slow.meshhost.invalid:5055", insecure=True))
+    process = await host.spawn()
+    process.kill(signal.SIGTERM)
+    status = await process.ended(timeout=10)
+    assert status in (0, 78, -signal.SIGTERM), f"status {status}"
+    assert not os.path.exists(rig.path("bench.sock")), "a socket is left"
+
+
+async def a_socket_whose_owner_accepts_nobody_is_in_use(rig):
+    path = rig.path("full.sock")
+    waiting = []
+    with socket.socket(socket.AF_UNIX) as owner:
+        owner.bind(path)
+        owner.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                waiting.append(socket.socket(socket.AF_UNIX))
+                waiting[-1].setblocking(False)
+                waiting[-1].connect(path)
+        host = Host(rig)
+        host.configure(mock("bench"), unix_share("bench", path))
+        process = await host.spawn()
+        equal(await process.ended(), 69, "status")
+        assert any(path in line and "in use" in line for line in process.errors), process.errors
+    for each in waiting:
+        each.close()
+
+
+async def a_missing_folder_of_a_socket_is_named(rig):
+    host = Host(rig)
+    host.configure(mock("bench"), unix_share("bench", rig.path("none/roof.sock")))
+    process = await host.spawn()
+    equal(await process.ended(), 70, "status")
+    assert any("does not exist" in line for line in process.errors), process.errors

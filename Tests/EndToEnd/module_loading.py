@@ -118,3 +118,10 @@ async def modules_that_must_not_be_loaded_are_refused_and_the_daemon_runs_on(rig
     assert all(str(number) in modules["newer"]["reason"] for number in (1, 2)), modules["newer"]
     equal(devices["bench"]["state"], "ready")
     equal({each["device"] for each in host.events.all("link.down")}, set())
+
+
+async def a_module_loads_with_few_descriptors(rig):
+    host = Host(rig)
+    host.configure(mock("bench"))
+    status, out, err = await host.shell(f'ulimit -n 48; exec "$0" check --config {host.config}')
+    equal((status, out), (0, "ok: 1 devices, 0 shares\n"), err)

@@ -75,5 +75,6 @@ struct SystemdNotifierTests {
         let environment = ["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"]
         #expect(SystemdNotifier(environment: environment, pid: 2).watchdogInterval == nil)
         #expect(SystemdNotifier(environment: environment, pid: 1).watchdogInterval == .seconds(15))
+        #expect(SystemdNotifier(environment: ["WATCHDOG_USEC": "1"]).watchdogInterval == .milliseconds(1))
     }
 }

@@ -22,6 +22,7 @@ struct HostCommandTests {
         ("device roof release --for 10m", .device(name: "roof", .release(for: .seconds(600)))),
         ("decode frame 16 03", .decodeFrame(hex: "1603")), ("version", .version), ("--version", .version),
         ("help", .help), ("", .help), ("run --help", .help), ("reload", .reload),
+        ("listen --count 18446744073709551615", .listen(.init(count: .max))),
         (
             "listen roof --type link,advert --type client --since 7 --count 3",
             .listen(.init(device: "roof", types: ["link", "advert", "client"], since: 7, count: 3))

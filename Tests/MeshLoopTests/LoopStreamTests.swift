@@ -79,16 +79,7 @@ struct LoopStreamTests {
     @Test func `a stale Unix socket file is replaced, another file is not`() async throws {
         let path = "/tmp/meshhost-stale-\(getpid()).sock"
         defer { unlink(path) }
-        let left = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let status = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(left, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        #expect(status == 0)
+        let left = try #require(UnixAddress(path)).bound()
         close(left)
         try await onLoop { actor in
             _ = try EchoServer(actor.loop, on: SocketAddress(unixPath: path))
@@ -98,6 +89,58 @@ struct LoopStreamTests {
             try await onLoop { actor in _ = try EchoServer(actor.loop, on: SocketAddress(unixPath: path)) }
         }
         #expect(error?.kind == .addressInUse)
+        #expect(access(path, F_OK) == 0)
+    }
+
+    @Test func `a Unix socket whose owner accepts nobody is in use, and nothing waits for it`() async throws {
+        let path = "/tmp/meshhost-full-\(getpid()).sock"
+        let owner = try #require(UnixAddress(path)).bound()
+        defer {
+            close(owner)
+            unlink(path)
+        }
+        listen(owner, 0)
+        var waiting: [Int32] = []
+        defer { for each in waiting { close(each) } }
+        while let next = try #require(UnixAddress(path)).connected() { waiting.append(next) }
+        let error = await #expect(throws: LoopError.self) {
+            try await onLoop { actor in _ = try EchoServer(actor.loop, on: SocketAddress(unixPath: path)) }
+        }
+        #expect(error?.kind == .addressInUse)
+    }
+
+    @Test func `a path that no socket can have is an error, and nothing is made`() async throws {
+        let path = "/tmp/meshhost-\(getpid())" + String(repeating: "x", count: 100)
+        for reach in ["bind", "connect"] {
+            let error = await #expect(throws: LoopError.self) {
+                try await onLoop { actor in
+                    if reach == "bind" { _ = try EchoServer(actor.loop, on: SocketAddress(unixPath: path)) }
+                    try await LoopStream(unix: actor.loop).connect(to: SocketAddress(unixPath: path))
+                }
+            }
+            #expect(error?.kind == .invalidArgument)
+        }
+        #expect(access(path, F_OK) != 0 && access(String(path.prefix(107)), F_OK) != 0)
+    }
+
+    @Test func `a folder that is missing is not found`() async throws {
+        let error = await #expect(throws: LoopError.self) {
+            try await onLoop { actor in
+                _ = try EchoServer(actor.loop, on: SocketAddress(unixPath: "/tmp/meshhost-no-\(getpid())/a.sock"))
+            }
+        }
+        #expect(error?.kind == .notFound)
+    }
+
+    @Test func `a listener leaves a file that has taken its place`() async throws {
+        let path = "/tmp/meshhost-taken-\(getpid()).sock"
+        defer { unlink(path) }
+        try await onLoop { actor in
+            let server = try EchoServer(actor.loop, on: SocketAddress(unixPath: path))
+            unlink(path)
+            close(open(path, O_CREAT | O_WRONLY, 0o600))
+            withExtendedLifetime(server) {}
+        }
         #expect(access(path, F_OK) == 0)
     }
 
@@ -212,5 +255,38 @@ struct LoopStreamTests {
             try await onLoop { try await $0.loop.resolve(host: "no-such-host.invalid", port: 1) }
         }
         #expect(error?.kind == .hostNotFound)
+    }
+}
+
+/// A Unix socket of the test's own, by system calls.
+private struct UnixAddress {
+    private var address = sockaddr_un()
+
+    init?(_ path: String) {
+        guard path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else { return nil }
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    }
+
+    func bound() -> Int32 {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        #expect(call(descriptor, bind) == 0)
+        return descriptor
+    }
+
+    /// Nil when there is no room.
+    func connected() -> Int32? {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        if call(descriptor, connect) == 0 { return descriptor }
+        close(descriptor)
+        return nil
+    }
+
+    private func call(_ descriptor: Int32, _ body: (Int32, UnsafePointer<sockaddr>?, socklen_t) -> Int32) -> Int32 {
+        withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
     }
 }

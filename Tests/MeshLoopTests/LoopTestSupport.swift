@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import Glibc
 import MeshLoop
 import Testing
 
@@ -32,4 +33,33 @@ actor Arrival<Value: Sendable> {
         if let value { return value }
         return await withCheckedContinuation { waiter = $0 }
     }
+}
+
+/// Holds threads until it is opened. Sendable: `sem_wait` and `sem_post` may be called from any thread.
+final class Gate: @unchecked Sendable {
+    private let entered = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    private let opened = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() {
+        sem_init(entered, 0, 0)
+        sem_init(opened, 0, 0)
+    }
+
+    deinit {
+        entered.deallocate()
+        opened.deallocate()
+    }
+
+    /// Waits until the gate is open.
+    func wait() {
+        sem_post(entered)
+        while sem_wait(opened) != 0 {}
+        sem_post(opened)
+    }
+
+    func waitUntilEntered() {
+        while sem_wait(entered) != 0 {}
+    }
+
+    func open() { sem_post(opened) }
 }

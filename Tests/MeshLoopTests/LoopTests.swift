@@ -74,6 +74,64 @@ struct LoopTests {
         #expect(fired == 1)
     }
 
+    @Test(arguments: [
+        Duration.seconds(Int64.max), .seconds(Int64.max) + .seconds(Int64.max), .seconds(Int64.max / 1_000),
+        .seconds(315_360_000),
+    ])
+    func `a timer takes the longest durations`(_ delay: Duration) async throws {
+        try await onLoop { actor in
+            let timer = LoopTimer(actor.loop)
+            timer.schedule(after: delay) { Issue.record("fired") }
+            #expect(timer.isScheduled)
+            timer.schedule(after: .zero - delay) {}
+            try await actor.loop.sleep(for: .milliseconds(5))
+            #expect(!timer.isScheduled)
+        }
+    }
+
+    @Test func `localhost is the loopback addresses, without the resolver`() async throws {
+        let gate = Gate()
+        let addresses = try await onLoop { actor in
+            let loop = actor.loop
+            // More than the pool has threads: what goes there now waits.
+            let work = (0..<16).map { _ in Task { await loop.blocking { gate.wait() } } }
+            let addresses = try await loop.resolve(host: "LocalHost", port: 5_000)
+            gate.open()
+            for each in work { await each.value }
+            return addresses
+        }
+        #expect(addresses.first?.description == "127.0.0.1:5000")
+        #expect(addresses.allSatisfy { $0.isLoopback })
+    }
+
+    @Test func `a look-up that is cancelled before it begins ends as cancelled`() async throws {
+        let kind = try await onLoop { actor in
+            let loop = actor.loop
+            let task = Task { () -> LoopError.Kind? in
+                do throws(LoopError) {
+                    _ = try await loop.resolve(host: "name.invalid", port: 1)
+                    return nil
+                } catch {
+                    return error.kind
+                }
+            }
+            task.cancel()
+            return await task.value
+        }
+        #expect(kind == .cancelled)
+    }
+
+    @Test func `a loop that the pool still works for shuts down without a complaint`() async throws {
+        let gate = Gate()
+        let thread = LoopThread()
+        let loop = thread.loop
+        _ = Task { await loop.blocking { gate.wait() } }
+        gate.waitUntilEntered()
+        try await thread.shutDown()
+        #expect(loop.hasUnfinishedWork)
+        gate.open()
+    }
+
     @Test func `a dropped timer does not fire`() async throws {
         try await onLoop { actor in
             var timer: LoopTimer? = LoopTimer(actor.loop)
