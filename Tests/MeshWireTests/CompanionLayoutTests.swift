@@ -33,23 +33,29 @@ struct CompanionLayoutTests {
         #expect(isPlausible(hex("2a 3e 3e 0000 3e 0500 55")))
     }
 
-    @Test func `a frame with another one inside is not`() {
-        #expect(!isPlausible(hex("09 3e 0500 09")))
-        #expect(!isPlausible(hex("09 8000 3e 0500 0980009265")))
-        #expect(!isPlausible(hex("2a 3e 0100 0a")))
-        #expect(!isPlausible(hex("88 10 3e 0400 88201122 3e 01")))
+    @Test func `a frame that holds what looks like another one is whole`() {
+        // A received packet, a text: what they hold comes from the air.
+        #expect(isPlausible(hex("88 20ab 3e 0100 00 3e 0100 0a")))
+        #expect(isPlausible(hex("07 0123456789ab 02 00 80009265 3e 0500 0980009265")))
     }
 
-    @Test func `a marker and a small number in a payload are not another frame yet`() {
-        #expect(isPlausible(hex("88 20ab 1500 3e 0600 88 aabb")))
-        #expect(isPlausible(hex("88 20ab 1500 3e 0300 88 aabb cc")))
+    @Test func `a reply that somebody sends through the air in a packet is never a frame of its own`() {
+        let configuration = CompanionFrameDecoder.Configuration(
+            marker: .fromRadio, isPlausible: { CompanionLayout.isPlausible($0) })
+        let injected = hex("88 20ab 3e 0100 00 3e 0500 0900000000 3e 0200 0101")
+        let stream = [0x3E, UInt8(injected.count), 0] + injected + hex("3e0100 0a")
+        for offset in 0...stream.count {
+            let sink = FrameSink(configuration)
+            sink.receive(Array(stream[..<offset]))
+            sink.receive(Array(stream[offset...]))
+            #expect(sink.frames == [injected, hex("0a")], "split at \(offset)")
+        }
     }
 
-    @Test func `a decoder with the check finds the frame that a short write left in another`() {
+    @Test func `a decoder with the check finds the frame behind one that is too short for its code`() {
         let sink = FrameSink(.init(marker: .fromRadio, isPlausible: { CompanionLayout.isPlausible($0) }))
-        // CURR_TIME cut after its code, then a whole one: the stated length takes bytes of the second.
-        let stream = hex("3e0500 09 3e0500 0980009265 3e0100 0a")
+        let stream = hex("3e0300 098000 3e0500 0980009265 3e0100 0a")
         #expect(sink.receive(stream) == [hex("0980009265"), hex("0a")])
-        #expect(sink.counters.skippedBytes == 4)
+        #expect(sink.counters.skippedBytes == 6)
     }
 }

@@ -61,7 +61,7 @@ public struct TCPSettings: Sendable, Hashable {
             help: "How long the rest of a frame may take before the bytes are searched for another."),
         OptionSpec(
             "layout_check", .bool, default: "true",
-            help: "Whether frames that fit no known layout are searched for others; off for other protocols."),
+            help: "Whether frames shorter than their code's layout are searched for others; off for other protocols."),
     ]
 
     /// Reads validated options; with issues there are no settings.
