@@ -137,18 +137,23 @@ extension HostDaemon {
     @discardableResult
     func reload() async -> ReloadOutcome {
         let (start, previous) = (starting, reloads.last)
-        let task = Task {
+        let task = Task(executorPreference: loop.taskExecutor) {
             _ = await start?.value
             _ = await previous?.value
-            notifier.reloading(now: loop.now)
-            let outcome = await reloadConfig()
-            if !isStopping { notifier.ready(status: await status) }
-            // They end in their order, so the first is this one.
-            reloads.removeFirst()
-            return outcome
+            return await self.nextReload()
         }
         reloads.append(task)
         return await task.value
+    }
+
+    /// One reload whose turn has come.
+    private func nextReload() async -> ReloadOutcome {
+        notifier.reloading(now: loop.now)
+        let outcome = await reloadConfig()
+        if !isStopping { notifier.ready(status: await status) }
+        // They end in their order, so the first is this one.
+        reloads.removeFirst()
+        return outcome
     }
 
     /// SIGHUP: reloads, and once more if asked again meanwhile. Any number of signals make two reloads at most.
@@ -156,12 +161,16 @@ extension HostDaemon {
         guard !isHungUp else { return }
         isHungUp = true
         let (start, previous) = (starting, reloads.last)
-        Task {
+        Task(executorPreference: loop.taskExecutor) {
             _ = await start?.value
             _ = await previous?.value
-            isHungUp = false
-            if !isStopping { await reload() }
+            await self.answerHangUp()
         }
+    }
+
+    private func answerHangUp() async {
+        isHungUp = false
+        if !isStopping { await reload() }
     }
 
     private func reloadConfig() async -> ReloadOutcome {

@@ -80,14 +80,7 @@ actor HostDaemon {
     func run() async throws(MeshError) {
         // First of all: from here on a signal ends the daemon in an orderly way, however far the start has come.
         try watchSignals()
-        let starting = Task {
-            do throws(MeshError) {
-                try await start()
-                return MeshError?.none
-            } catch {
-                return error
-            }
-        }
+        let starting = Task(executorPreference: loop.taskExecutor) { await self.startFailure() }
         self.starting = starting
         let failure = await starting.value
         self.starting = nil
@@ -172,13 +165,23 @@ actor HostDaemon {
         }
     }
 
+    /// Starts; what kept it from being ready, or nil.
+    private func startFailure() async -> MeshError? {
+        do throws(MeshError) {
+            try await start()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Tells the service manager when a link or a client comes or goes.
     private func reportStatus() {
         let changes = bus.subscribe(
             EventFilter(types: ["link.ready", "link.down", "client.join", "client.leave"]), capacity: 1)
         statusChanges = changes
-        statusTask = Task {
-            for await _ in changes { notifier.status(await status) }
+        statusTask = Task(executorPreference: loop.taskExecutor) { [notifier] in
+            for await _ in changes { notifier.status(await self.status) }
         }
     }
 

@@ -88,7 +88,7 @@ public struct HostProgram {
         let outcome = Outcome()
         // The task starts on the loop and ends with it: `run` waits for both.
         _ = daemon.assumeIsolated { daemon in
-            Task { [outcome] in
+            Task(executorPreference: daemon.loop.taskExecutor) { [outcome] in
                 do throws(MeshError) {
                     try await daemon.run()
                 } catch {

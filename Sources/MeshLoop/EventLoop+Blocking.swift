@@ -8,9 +8,9 @@ extension EventLoop {
     ///
     /// The work is not interrupted by cancellation: it ends, and its result is returned.
     public func blocking<Value: Sendable, Failure: Error>(
-        _ work: @escaping @Sendable () throws(Failure) -> Value
+        isolation: isolated (any Actor)? = #isolation, _ work: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
-        let result = await withCheckedContinuation {
+        let result = await withCheckedContinuation(isolation: isolation) {
             (continuation: CheckedContinuation<Result<Value, Failure>, Never>) in
             perform {
                 let request = BlockingRequest(

@@ -101,14 +101,16 @@ actor ExportedInstance {
 
     func stop() -> mh_status {
         guard stopping == nil else { return MH_EINVAL }
-        stopping = Task {
-            scanning?.cancel()
-            await scanning?.value
-            for link in links.values { await link.disconnect() }
-            for link in links.values { await link.finished() }
-            host.stopped()
-        }
+        stopping = Task(executorPreference: loop.taskExecutor) { await self.endAll() }
         return MH_OK
+    }
+
+    private func endAll() async {
+        scanning?.cancel()
+        await scanning?.value
+        for link in links.values { await link.disconnect() }
+        for link in links.values { await link.finished() }
+        host.stopped()
     }
 
     /// The last call; nothing of the instance runs on the loop by now.

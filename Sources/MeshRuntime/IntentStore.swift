@@ -81,10 +81,12 @@ public actor IntentStore {
     /// Writes until nobody waits. One task at a time; it ends with the last waiter, so nobody has to stop it.
     private func startWriting() {
         isWriting = true
-        Task {
-            repeat { await write() } while !waiters.isEmpty
-            isWriting = false
-        }
+        Task(executorPreference: loop.taskExecutor) { await self.writeWhileWaited() }
+    }
+
+    private func writeWhileWaited() async {
+        repeat { await write() } while !waiters.isEmpty
+        isWriting = false
     }
 
     private func write() async {

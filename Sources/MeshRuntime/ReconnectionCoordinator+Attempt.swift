@@ -51,9 +51,9 @@ extension ReconnectionCoordinator {
         let work = Task(executorPreference: loop.taskExecutor) { await self.serve(name, generation) }
         device.attempt = Attempt(generation: generation, work: work)
         runningTasks += 1
-        Task {
-            await finish(device, generation, await work.value)
-            taskEnded()
+        Task(executorPreference: loop.taskExecutor) {
+            let served = await work.value
+            await self.attemptEnded(name, generation, served)
         }
     }
 
@@ -87,7 +87,7 @@ extension ReconnectionCoordinator {
         _ link: EstablishedLink, _ frames: AsyncStream<Data>, _ session: any LinkSession, _ device: Device
     ) async -> MeshError? {
         // Immediate: the session hears of the link before it gets the first frame.
-        let handshake = Task.immediate { await shakeHands(link, session) }
+        let handshake = Task.immediate(executorPreference: loop.taskExecutor) { await self.shakeHands(link, session) }
         if let direct = link.direct {
             // By plain calls; the stream then only tells the end of the link.
             await direct.deliverFrames { [events, device = link.device] frame in
@@ -130,6 +130,11 @@ extension ReconnectionCoordinator {
         guard let device = devices[name], let attempt = device.attempt, attempt.generation == generation else { return }
         device.facts.giveUp(reason)
         attempt.work.cancel()
+    }
+
+    private func attemptEnded(_ name: String, _ generation: UInt64, _ served: Served) async {
+        if let device = devices[name] { await finish(device, generation, served) }
+        taskEnded()
     }
 
     /// Cleans up after an attempt or link; only then may the machine hear that it has ended.

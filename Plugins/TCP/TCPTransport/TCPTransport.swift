@@ -88,7 +88,7 @@ public actor TCPTransport: DirectTransport, TransportDiagnosing {
                 context: .init(operation: "connect", peer: settings.endpoint.description))
         case .startAttempt(let generation):
             // A task of its own, so that `disconnect` can cancel it too; it ends before this function does.
-            let attempt = Task { await self.runAttempt(generation) }
+            let attempt = Task(executorPreference: loop.taskExecutor) { await self.runAttempt(generation) }
             self.attempt = attempt
             let result = await withTaskCancellationHandler {
                 await attempt.value
