@@ -17,6 +17,9 @@ extension HostCommand {
           listen [DEVICE]           events as JSON lines [--type link,advert] [--since SEQ] [--count N]
           reload                    the daemon reads its config again and changes what is different
           decode frame HEX          what a companion frame says
+          decode packet HEX         what a packet over the air says
+          decode lpp HEX            what sensor readings say
+          encode companion JSON     the bytes of a command, from what decode shows of one
           version                   version of this program
 
         options:

@@ -66,7 +66,8 @@ extension HostCommand {
     ]
 
     private static let commandNames = [
-        "run", "check", "config", "modules", "devices", "device", "clients", "listen", "reload", "decode", "version",
+        "run", "check", "config", "modules", "devices", "device", "clients", "listen", "reload", "decode", "encode",
+        "version",
         "help",
     ]
 
@@ -96,10 +97,15 @@ extension HostCommand {
             listen.device = rest.first
             return .listen(listen)
         case "decode":
-            guard rest.first == "frame", rest.count >= 2 else {
-                throw UsageError(message: "decode: say `decode frame HEX`")
+            guard let subject = rest.first.flatMap(DecodeSubject.init), rest.count >= 2 else {
+                throw UsageError(message: "decode: say `decode frame HEX`, `decode packet HEX` or `decode lpp HEX`")
             }
-            return .decodeFrame(hex: rest.dropFirst().joined())
+            return .decode(subject, hex: rest.dropFirst().joined())
+        case "encode":
+            guard rest.first == "companion", rest.count >= 2 else {
+                throw UsageError(message: "encode: say `encode companion JSON`")
+            }
+            return .encodeCompanion(json: rest.dropFirst().joined(separator: " "))
         case "reload": return try alone(.reload, rest)
         case "version": return try alone(.version, rest)
         case "help": return .help

@@ -13,9 +13,20 @@ enum HostCommand: Equatable {
     case clients
     case listen(ListenOptions)
     case reload
-    case decodeFrame(hex: String)
+    case decode(DecodeSubject, hex: String)
+    case encodeCompanion(json: String)
     case version
     case help
+
+    /// What the bytes given to `decode` are.
+    enum DecodeSubject: String, Equatable, CaseIterable {
+        /// A companion frame, in its framing or bare.
+        case frame
+        /// A packet as it goes over the air: what a received-packet log holds.
+        case packet
+        /// Cayenne LPP sensor readings: what telemetry holds.
+        case lpp
+    }
 
     /// What can be done to one device.
     enum DeviceVerb: Equatable {

@@ -45,7 +45,8 @@ public struct HostProgram {
         case .help:
             Terminal.write(HostCommand.usage)
             return .ok
-        case .decodeFrame(let hex): return decode(hex)
+        case .decode(let subject, let hex): return decode(subject, hex)
+        case .encodeCompanion(let json): return encode(json)
         case .modules, .devices, .device, .clients, .listen, .reload: return askDaemon()
         }
     }
@@ -166,18 +167,34 @@ public struct HostProgram {
         return .ok
     }
 
-    private func decode(_ hex: String) -> ExitStatus {
+    private func decode(_ subject: HostCommand.DecodeSubject, _ hex: String) -> ExitStatus {
         guard let bytes = Data(hexadecimal: hex) else {
             Terminal.complain("meshhost: \"\(hex)\" is not hexadecimal; write two digits for each byte")
             return .usage
         }
-        let frames = FrameDecoding.frames(in: bytes)
+        let (member, values) = Decoding.values(of: bytes, subject)
         if options.isJSON {
-            Terminal.write(["schema": "meshhost.decode/1", "frames": .array(frames)])
+            Terminal.write(.object(["schema": "meshhost.decode/1", member: .array(values)]))
         } else {
-            for frame in frames { Terminal.write(frame.text() + "\n") }
+            for value in values { Terminal.write(value.text() + "\n") }
         }
         return .ok
+    }
+
+    private func encode(_ json: String) -> ExitStatus {
+        do {
+            let frame = try CompanionCommand(json: JSONValue(parsing: Data(json.utf8))).encoded()
+            let hex = CompanionFrame.hex(frame)
+            options.isJSON
+                ? Terminal.write([
+                    "schema": "meshhost.encode/1", "frame": .string(hex), "length": .int(Int64(frame.count)),
+                ])
+                : Terminal.write(hex + "\n")
+            return .ok
+        } catch {
+            Terminal.complain("meshhost: \((error as? MeshError)?.message ?? "\(error)")")
+            return .usage
+        }
     }
 
     // MARK: With a daemon

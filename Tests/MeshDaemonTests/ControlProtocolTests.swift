@@ -37,11 +37,11 @@ struct ControlProtocolTests {
 
     @Test func `frames are decoded from hexadecimal digits`() throws {
         let bytes = try #require(Data(hexadecimal: "0x3c 02:00 1603"))
-        #expect(FrameDecoding.frames(in: bytes).map { $0["name"] } == ["DEVICE_QUERY"])
+        #expect(Decoding.frames(in: bytes).map { $0["name"] } == ["DEVICE_QUERY"])
         #expect(Data(hexadecimal: "1") == nil && Data(hexadecimal: "zz") == nil)
-        let cut = FrameDecoding.frames(in: try #require(Data(hexadecimal: "3e050001")))
+        let cut = Decoding.frames(in: try #require(Data(hexadecimal: "3e050001")))
         #expect(cut.count == 1 && cut[0]["error"]?.stringValue?.contains("cut") == true)
-        #expect(FrameDecoding.frames(in: Data()).count == 1)
+        #expect(Decoding.frames(in: Data()).count == 1)
     }
 }
 

@@ -20,7 +20,9 @@ struct HostCommandTests {
         ("device roof reconnect", .device(name: "roof", .reconnect)),
         ("device roof release", .device(name: "roof", .release(for: nil))),
         ("device roof release --for 10m", .device(name: "roof", .release(for: .seconds(600)))),
-        ("decode frame 16 03", .decodeFrame(hex: "1603")), ("version", .version), ("--version", .version),
+        ("decode frame 16 03", .decode(.frame, hex: "1603")), ("decode lpp 016700ff", .decode(.lpp, hex: "016700ff")),
+        ("encode companion {\"name\":\"GET_CONTACTS\"}", .encodeCompanion(json: "{\"name\":\"GET_CONTACTS\"}")),
+        ("version", .version), ("--version", .version),
         ("help", .help), ("", .help), ("run --help", .help), ("reload", .reload),
         ("listen --count 18446744073709551615", .listen(.init(count: .max))),
         (
@@ -56,7 +58,7 @@ struct HostCommandTests {
         ("clients --type link", "--type only goes with listen"),
         ("listen --since soon", "--since soon: not a number"),
         ("config", "config: say `config show` or `config schema`"),
-        ("decode frames", "decode: say `decode frame HEX`"),
+        ("decode frames", "decode: say `decode frame HEX`, `decode packet HEX` or `decode lpp HEX`"),
     ])
     func `a mistake is named, with what to type`(_ line: String, _ message: String) {
         #expect(throws: UsageError(message: message)) { try Self.parse(line) }
@@ -65,7 +67,7 @@ struct HostCommandTests {
     @Test func `every command stands in the help`() {
         for word in [
             "run", "check", "config show", "modules", "devices", "device NAME", "clients", "listen", "reload",
-            "decode frame", "version",
+            "decode frame", "decode packet", "decode lpp", "encode companion", "version",
         ] {
             #expect(HostCommand.usage.contains("\n  \(word)"), "\(word)")
         }

@@ -6,8 +6,26 @@ internal import MeshCompanion
 internal import MeshTransportAPI
 internal import MeshWire
 
-/// What `meshhost decode frame` makes of bytes: frames in their framing (`<` or `>`), or one bare frame.
-enum FrameDecoding {
+/// What `meshhost decode` makes of bytes.
+enum Decoding {
+    /// The values, and the member of the JSON document they go under.
+    static func values(of bytes: Data, _ subject: HostCommand.DecodeSubject) -> (member: String, [JSONValue]) {
+        switch subject {
+        case .frame: ("frames", frames(in: bytes))
+        case .packet: ("packets", [packet(bytes)])
+        case .lpp: ("readings", CayenneLPP.json(bytes).arrayValue ?? [])
+        }
+    }
+
+    private static func packet(_ bytes: Data) -> JSONValue {
+        do throws(DecodeError) {
+            return try MeshPacket(decoding: bytes).json
+        } catch {
+            return ["error": .string("\(error)"), "raw": .string(CompanionFrame.hex(bytes))]
+        }
+    }
+
+    /// Frames in their framing (`<` or `>`), or one bare frame.
     static func frames(in bytes: Data) -> [JSONValue] {
         switch bytes.first {
         case CompanionFraming.Marker.fromClient.rawValue?: framed(bytes, .fromClient, .fromClient)
