@@ -37,7 +37,10 @@ extension HostDaemon: ControlHandler {
             }
             try await perform(params, on: name, coordinator)
             let status = try await coordinator.status(of: name)
-            return ["schema": "meshhost.device/1", "device": await json(status)]
+            var device = await json(status).objectValue ?? [:]
+            // What the transport and its module tell of their inside; only here, since a module is asked for it.
+            device["diagnostics"] = try await coordinator.diagnostics(of: name) ?? .null
+            return ["schema": "meshhost.device/1", "device": .object(device)]
         case "clients":
             return await clients()
         case "reload":

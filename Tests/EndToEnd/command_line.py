@@ -55,7 +55,9 @@ async def a_device_is_shown_with_all_there_is_to_know(rig):
     equal((row["type"], row["clients"]), ("companion-tcp", 1))
     await client.close()
     assert devices["pager"]["disabled"], devices["pager"]
-    equal((await host.json("device", "bench", "status"))["device"]["name"], "bench")
+    bench = (await host.json("device", "bench", "status"))["device"]
+    equal(bench["name"], "bench")
+    equal(bench["diagnostics"]["host"]["broken_rules"], 0, "rules of the module boundary that were broken")
 
 
 async def a_device_that_waits_says_what_for(rig):
