@@ -57,7 +57,6 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// After ``shutDown()``: a thread of libuv's pool is still at work for this loop, such as a look-up of a name that
     /// nobody answers for. `exit` would wait for it (libuv joins its pool); `_exit` does not.
     public private(set) var hasUnfinishedWork = false
-    private(set) var turns: UInt64 = 0
     private var taskPreference: LoopTaskExecutor?
     /// Bytes are read into this one buffer and handed on before the next read.
     let readBuffer: UnsafeMutableRawBufferPointer
@@ -241,7 +240,6 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         defer { isDraining = false }
         takeRemoteWork()
         if queue.isEmpty && endOfTurn.isEmpty { return }
-        turns &+= 1
         var left = Self.jobsPerTurn
         repeat {
             while head < queue.count, left > 0 {

@@ -61,19 +61,22 @@ extension RadioSession {
     private func send(_ frame: Data, number: UInt64? = nil) {
         guard let link, sendsUnderWay > 0 || !link.sendAtOnce(frame) else { return }
         sendsUnderWay += 1
-        Task.immediate {
-            do {
-                try await link.send(frame)
-            } catch {
-                log(.debug, "a frame could not be sent", [("error", "\(error)")])
-                // A fence that does not go out is not answered either, and that is dealt with.
-                if let number { notSent(number, MeshError(wrapping: error)) }
-            }
-            sendsUnderWay -= 1
-            if sendsUnderWay == 0 {
-                sendsEnded?.resume()
-                sendsEnded = nil
-            }
+        Task.immediate(executorPreference: loop.taskExecutor) { await self.send(frame, number: number, over: link) }
+    }
+
+    /// Sends one frame that the transport does not take at once.
+    private func send(_ frame: Data, number: UInt64?, over link: EstablishedLink) async {
+        do {
+            try await link.send(frame)
+        } catch {
+            log(.debug, "a frame could not be sent", [("error", "\(error)")])
+            // A fence that does not go out is not answered either, and that is dealt with.
+            if let number { notSent(number, MeshError(wrapping: error)) }
+        }
+        sendsUnderWay -= 1
+        if sendsUnderWay == 0 {
+            sendsEnded?.resume()
+            sendsEnded = nil
         }
     }
 
