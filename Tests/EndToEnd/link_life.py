@@ -77,12 +77,12 @@ async def a_radio_that_restarts_at_any_point_is_ready_again_each_time(rig):
                      f"after the first restart, {before}; there are {(host.descriptors(), host.threads())}")
 
     equal((await quiet.ask(GET_TIME))[0], 9, "the quiet client's answer to GET_TIME")
+    equal(host.events.count("client.leave"), 0, "clients that left before they were told to")
     load.child.stdin.write(b"end\n")
     result = await load.event("result")
     rig.note(f"{result['answered']} answers, {result['errors']} of them errors, over {RESTARTS} restarts")
     equal({key: result[key] for key in ("closed", "foreign", "wrong", "noise")},
           {"closed": 0, "foreign": 0, "wrong": 0, "noise": 0})
-    equal(host.events.count("client.leave"), 0, "clients that left")
     equal((await host.devices())["roof"]["state"], "ready")
 
 
