@@ -45,6 +45,7 @@ let package = Package(
         .library(name: "MeshWire", targets: ["MeshWire"]),
         .library(name: "MeshCompanion", targets: ["MeshCompanion"]),
         .library(name: "MeshRuntime", targets: ["MeshRuntime"]),
+        .library(name: "MeshJournal", targets: ["MeshJournal"]),
         .library(name: "MeshModuleSDK", targets: ["MeshModuleSDK"]),
         .library(name: "MeshTransportTesting", targets: ["MeshTransportTesting"]),
         .library(name: "MeshTCPTransport", targets: ["MeshTCPTransport"]),
@@ -60,6 +61,7 @@ let package = Package(
     targets: [
         // C
         .systemLibrary(name: "CLibUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "CTransportABI", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
         .target(
             name: "CToml", cxxSettings: [.define("TOML_EXCEPTIONS", to: "0"), .define("TOML_HEADER_ONLY", to: "1")]),
@@ -71,17 +73,20 @@ let package = Package(
         // runtime
         swiftTarget("MeshLoop", ["CLibUV"]),
         swiftTarget("MeshRuntime", ["MeshTransportAPI", "MeshLoop"]),
+        swiftTarget("MeshJournal", ["CSQLite", "MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshModuleHost", ["CTransportABI", "MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshModuleSDK", ["CTransportABI", "MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshTransportTesting", ["MeshTransportAPI"]),
         // host
         swiftTarget("MeshConfig", ["CToml", "MeshTransportAPI"]),
-        swiftTarget("MeshSharing", ["MeshWire", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime"]),
+        swiftTarget(
+            "MeshSharing",
+            ["MeshWire", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshJournal"]),
         swiftTarget(
             "MeshDaemon",
             [
-                "MeshWire", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshModuleHost",
-                "MeshConfig", "MeshSharing",
+                "MeshWire", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshJournal",
+                "MeshModuleHost", "MeshConfig", "MeshSharing",
             ]),
         .executableTarget(name: "meshhost", dependencies: ["MeshDaemon"], swiftSettings: common),
         // modules
@@ -100,6 +105,12 @@ let package = Package(
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
+        tests(
+            "MeshJournalTests",
+            ["MeshJournal", "MeshTransportAPI", "MeshLoop", "MeshTestSupport", "JournalProgram"]),
+        .executableTarget(
+            name: "JournalProgram", dependencies: ["MeshJournal", "MeshTransportAPI", "MeshLoop"],
+            path: "Tests/Fixtures/JournalProgram", swiftSettings: common),
         tests(
             "MeshModuleTests",
             ["MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI", "MeshTestSupport"]),

@@ -16,9 +16,11 @@ extension HostDaemon {
     // MARK: Devices
 
     /// The session of a companion device, made when it is first needed.
-    func session(for device: String) -> RadioSession {
+    func session(for device: String, _ running: Running) -> RadioSession {
         if let session = sessions[device] { return session }
-        let session = RadioSession(device: device, loop: loop, bus: bus, log: log) { [unowned self] in
+        let session = RadioSession(
+            device: device, loop: loop, bus: bus, journal: running.journal, log: log, wallClock: { .sinceEpoch }
+        ) { [unowned self] in
             self.assumeIsolated { $0.nextClientID() }
         }
         sessions[device] = session
@@ -31,10 +33,10 @@ extension HostDaemon {
     }
 
     /// Takes a device on. One that cannot be is told of and left out; the others go on. A disabled one is only listed.
-    func addDevice(_ device: DeviceConfig, to coordinator: ReconnectionCoordinator) async {
+    func addDevice(_ device: DeviceConfig, _ running: Running) async {
         guard device.disabledReason == nil else { return }
         do throws(MeshError) {
-            try await coordinator.addDevice(settings(of: device))
+            try await running.coordinator.addDevice(settings(of: device, running))
             takenOn.insert(device.name)
         } catch {
             log(.error, "a device cannot be used", [("device", device.name), ("reason", error.message)])
@@ -45,7 +47,7 @@ extension HostDaemon {
     private static let connectTimeoutOption = "connect_timeout"
 
     /// What the coordinator needs to know of a device.
-    func settings(of device: DeviceConfig) -> DeviceSettings {
+    func settings(of device: DeviceConfig, _ running: Running) -> DeviceSettings {
         var policy = ReconnectionPolicy()
         policy.firstDelay = device.link.backoffFirst
         policy.maximumDelay = device.link.backoffMaximum
@@ -65,7 +67,8 @@ extension HostDaemon {
         policy.connectTimeout = device.link.connectTimeout + (hasOwnTimeout ? .seconds(5) : .zero)
         let adapter =
             device.adapter.map { AdapterSettings(name: $0) } ?? (capabilities.contains(.network) ? .network : nil)
-        let session: any LinkSession = device.deviceProtocol == .companion ? session(for: device.name) : DrainSession()
+        let session: any LinkSession =
+            device.deviceProtocol == .companion ? session(for: device.name, running) : DrainSession()
         return DeviceSettings(
             name: device.name, link: DeviceLinkSettings(policy: policy, adapter: adapter), session: session,
             initialIntent: device.autoconnect ? .connect : .disconnect
@@ -89,7 +92,7 @@ extension HostDaemon {
     // MARK: Shares
 
     /// Opens a share; throws when one of its addresses cannot be bound.
-    func openShare(_ share: ShareConfig) async throws(MeshError) {
+    func openShare(_ share: ShareConfig, _ running: Running) async throws(MeshError) {
         var addresses: [SocketAddress] = []
         for listen in share.listen {
             switch listen {
@@ -112,7 +115,7 @@ extension HostDaemon {
         if share.isInsecure, !addresses.allSatisfy(\.isLoopback) {
             log(.warning, "a share without authentication is open to the network", [("share", share.id)])
         }
-        let number = try await session(for: share.device).openShare(settings)
+        let number = try await session(for: share.device, running).openShare(settings)
         shares[share.id] = OpenShare(device: share.device, number: number)
     }
 
@@ -179,7 +182,7 @@ extension HostDaemon {
             let isError = diagnostic.severity == .error
             log(isError ? .error : .warning, diagnostic.rendered(showingSource: false))
         }
-        guard let new = reading.config, let coordinator = running?.coordinator, !isStopping else {
+        guard let new = reading.config, let running, !isStopping else {
             log(.error, "the config was not reloaded; the one in force goes on")
             let errors = reading.diagnostics.filter { $0.severity == .error }.map { $0.rendered(showingSource: false) }
             let report: JSONValue = ["ok": false, "errors": .array(errors.map { .string($0) })]
@@ -187,7 +190,7 @@ extension HostDaemon {
             return ReloadOutcome(isAccepted: false, report: report)
         }
         let diff = ConfigDiff(from: config, to: new)
-        let problems = await apply(diff, new, coordinator)
+        let problems = await apply(diff, new, running)
         var report: [String: JSONValue] = [
             "ok": true, "devices_added": .array(diff.devicesAdded.map { .string($0) }),
             "devices_removed": .array(diff.devicesRemoved.map { .string($0) }),
@@ -208,7 +211,7 @@ extension HostDaemon {
 
     /// Returns what did not work; the rest runs. What did not work at an earlier reload is tried again.
     private func apply(
-        _ diff: ConfigDiff, _ new: HostConfig, _ coordinator: ReconnectionCoordinator
+        _ diff: ConfigDiff, _ new: HostConfig, _ running: Running
     ) async -> [MeshError] {
         var problems: [MeshError] = []
         let old = config
@@ -217,7 +220,7 @@ extension HostDaemon {
         for id in diff.sharesRemoved + diff.sharesChanged { await closeShare(id) }
         for name in diff.devicesRemoved {
             do throws(MeshError) {
-                if takenOn.remove(name) != nil { try await coordinator.removeDevice(name) }
+                if takenOn.remove(name) != nil { try await running.coordinator.removeDevice(name) }
             } catch {
                 problems.append(error)
             }
@@ -230,7 +233,7 @@ extension HostDaemon {
             guard isMissing || different.contains(device.name) || unapplied.contains(device.name) else { continue }
             let before = old.devices.first { $0.name == device.name }
             do throws(MeshError) {
-                try await change(device, from: before, coordinator)
+                try await change(device, from: before, running)
                 unapplied.remove(device.name)
             } catch {
                 log(.error, "a device cannot be used", [("device", device.name), ("reason", error.message)])
@@ -240,7 +243,7 @@ extension HostDaemon {
         }
         for share in new.shares where shares[share.id] == nil {
             do throws(MeshError) {
-                try await openShare(share)
+                try await openShare(share, running)
             } catch {
                 if isStopping {
                     problems.append(MeshError(.serviceUnavailable, "the daemon is stopping"))
@@ -255,16 +258,16 @@ extension HostDaemon {
 
     /// Makes one device what the new config says.
     private func change(
-        _ device: DeviceConfig, from before: DeviceConfig?, _ coordinator: ReconnectionCoordinator
+        _ device: DeviceConfig, from before: DeviceConfig?, _ running: Running
     ) async throws(MeshError) {
         let isSameKind = before?.deviceProtocol == device.deviceProtocol
         if takenOn.contains(device.name), device.disabledReason == nil, isSameKind {
-            return try await coordinator.updateDevice(settings(of: device), needsNewLink: true)
+            return try await running.coordinator.updateDevice(settings(of: device, running), needsNewLink: true)
         }
-        if takenOn.remove(device.name) != nil { try await coordinator.removeDevice(device.name) }
+        if takenOn.remove(device.name) != nil { try await running.coordinator.removeDevice(device.name) }
         if !isSameKind { sessions[device.name] = nil }
         guard device.disabledReason == nil else { return }
-        try await coordinator.addDevice(settings(of: device))
+        try await running.coordinator.addDevice(settings(of: device, running))
         takenOn.insert(device.name)
     }
 }

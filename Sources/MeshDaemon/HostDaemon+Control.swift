@@ -173,7 +173,9 @@ extension ClientSnapshot {
     fileprivate var json: JSONValue {
         [
             "id": .int(Int64(clamping: id)), "device": .string(device), "share": .string(share), "peer": .string(peer),
-            "role": .string(role.rawValue), "frames_in": .int(Int64(clamping: framesIn)),
+            "role": .string(role.rawValue), "app": app.map { .string($0) } ?? .null,
+            "slot": slot.map { .int(Int64($0)) } ?? .null, "version": .int(Int64(version)),
+            "unread": unread.map { .bool($0) } ?? .null, "frames_in": .int(Int64(clamping: framesIn)),
             "frames_out": .int(Int64(clamping: framesOut)), "queue_frames": .int(Int64(queueFrames)),
             "queue_bytes": .int(Int64(queueBytes)), "dropped": .int(Int64(clamping: dropped)),
         ]
@@ -182,14 +184,16 @@ extension ClientSnapshot {
 
 extension RadioSession.Counters {
     fileprivate var json: JSONValue {
-        [
-            "frames_received": .int(Int64(clamping: framesReceived)),
-            "commands_sent": .int(Int64(clamping: commandsSent)),
-            "commands_while_away": .int(Int64(clamping: commandsWhileAway)),
-            "commands_refused": .int(Int64(clamping: commandsRefused)),
-            "command_timeouts": .int(Int64(clamping: commandTimeouts)),
-            "unasked_replies": .int(Int64(clamping: unaskedReplies)),
-            "late_replies": .int(Int64(clamping: lateReplies)),
+        let counts: [(String, UInt64)] = [
+            ("frames_received", framesReceived), ("commands_sent", commandsSent), ("answered_here", answeredHere),
+            ("commands_while_away", commandsWhileAway), ("commands_refused", commandsRefused),
+            ("airtime_refused", airtimeRefused), ("command_timeouts", commandTimeouts),
+            ("mesh_requests_refused", meshRequestsRefused), ("mesh_requests_unanswered", meshRequestsUnanswered),
+            ("unasked_replies", unaskedReplies), ("late_replies", lateReplies), ("orphan_answers", orphanAnswers),
+            ("messages_stored", messagesStored), ("messages_repeated", messagesRepeated),
+            ("messages_delivered", messagesDelivered), ("messages_redelivered", messagesRedelivered),
+            ("contact_passes", contactPasses),
         ]
+        return .object(Dictionary(uniqueKeysWithValues: counts.map { ($0, .int(Int64(clamping: $1))) }))
     }
 }

@@ -4,6 +4,7 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import MeshConfig
+internal import MeshJournal
 internal import MeshLoop
 internal import MeshModuleHost
 internal import MeshRuntime
@@ -20,6 +21,7 @@ actor HostDaemon {
     struct Running {
         var state: StateDirectory
         var coordinator: ReconnectionCoordinator
+        var journal: MessageJournal
         var control: ControlServer
         var network: NetworkMonitor?
     }
@@ -117,21 +119,26 @@ actor HostDaemon {
         let intents = try await IntentStore.open(directory: state.path, loop: loop, log: log)
         let coordinator = ReconnectionCoordinator(
             loop: loop, events: bus, intents: intents, log: log, wallClock: { .sinceEpoch })
+        let journal = try await MessageJournal.open(
+            path: "\(state.path)/journal.sqlite", settings: JournalSettings(), loop: loop, log: log)
         let control = ControlServer(loop: loop, handler: self, log: log)
-        running = Running(state: state, coordinator: coordinator, control: control)
+        let running = Running(state: state, coordinator: coordinator, journal: journal, control: control)
+        self.running = running
         for status in catalog.statuses(searchPath: config.daemon.modulePath) where status.state != .found {
             moduleChanged(status)
         }
         // Listeners first: a client that comes early waits for its radio, not for its port.
-        for device in config.devices where device.deviceProtocol == .companion { _ = session(for: device.name) }
-        for share in config.shares { try await openShare(share) }
+        for device in config.devices where device.deviceProtocol == .companion {
+            _ = session(for: device.name, running)
+        }
+        for share in config.shares { try await openShare(share, running) }
         do throws(LoopError) {
             try await control.start(path: config.daemon.controlSocket)
         } catch {
             throw MeshError(control: error, path: config.daemon.controlSocket)
         }
-        for device in config.devices { await addDevice(device, to: coordinator) }
-        running?.network = NetworkMonitor.watch(loop: loop, coordinator: coordinator, log: log)
+        for device in config.devices { await addDevice(device, running) }
+        self.running?.network = NetworkMonitor.watch(loop: loop, coordinator: coordinator, log: log)
         if isStopping { return }
         log(.notice, "ready", [("devices", "\(config.devices.count)"), ("shares", "\(shares.count)")])
         bus.publish(
@@ -223,6 +230,8 @@ actor HostDaemon {
             running.network?.stop()
             await running.coordinator.shutDown(within: .seconds(6))
             await running.control.stop()
+            for session in sessions.values { await session.shutDown() }
+            await running.journal.close()
         }
         await catalog.shutDown()
         catalog.onChange = nil

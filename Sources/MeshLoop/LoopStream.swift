@@ -132,6 +132,14 @@ public final class LoopStream {
     /// Bytes that were written and have not gone to the kernel yet.
     public var pendingWriteBytes: Int { isClosed ? 0 : stream.pointee.write_queue_size }
 
+    /// Bytes that the kernel has and the peer's has not acknowledged; for a Unix socket those that the peer has not read. Nil
+    /// when the connection is closed (Linux, `SIOCOUTQ`).
+    public var unacknowledgedBytes: Int? {
+        guard !isClosed else { return nil }
+        var count: Int32 = 0
+        return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : nil
+    }
+
     /// Gives the kernel what it takes now and returns how many bytes that was: none while earlier ones wait. What is left
     /// over is the caller's to write.
     public func writeAtOnce(_ bytes: UnsafeRawBufferPointer) throws(LoopError) -> Int {

@@ -6,127 +6,156 @@ import MeshCompanion
 import MeshTestSupport
 import Testing
 
-/// Answers of the host's own, commands that make the radio go away, and commands that could not be sent.
+/// Transactions, priorities, held mesh requests, commands that make the radio go away, and commands that could not be sent.
 struct CommandLaneOrderTests {
     typealias Lane = CommandLaneStateMachine
     typealias Base = CommandLaneTests
 
-    static let refusal = Data([0x01, 0x01])
+    static let scope = Data([0x36, 0x00])
+    static let login = Data([0x1A]) + Data(repeating: 7, count: 32)
+    static let sent = Data([0x06, 0]) + Data(count: 8)
     static let reboot = Data([0x13]) + Data("reboot".utf8)
 
-    // MARK: Order
-
-    @Test func `an answer of the host's own is given at once when nothing is before it`() {
-        var lane = Base.open()
-        #expect(lane.answerReceived(Self.refusal, for: 1) == .answerNow)
-        Base.submit(&lane, Base.getTime, from: 2)
-        _ = lane.nextStep(now: .zero)
-        #expect(lane.answerReceived(Self.refusal, for: 1) == .answerNow)
+    static func entry(
+        _ frame: Data, after lead: [LaneEntry.Lead] = [], priority: LanePriority = .read, isMeshRequest: Bool = false
+    ) -> LaneEntry {
+        LaneEntry(
+            frame, expecting: CommandSpec.expectation(for: frame), after: lead, priority: priority,
+            isMeshRequest: isMeshRequest)
     }
 
-    @Test func `an answer of the host's own does not overtake replies`() {
+    // MARK: Transactions
+
+    @Test func `nothing comes between the commands of a transaction`() {
         var lane = Base.open()
-        Base.submit(&lane, Base.getBattery, from: 1)
-        #expect(lane.answerReceived(Self.refusal, for: 1) == .queued)
-        Base.submit(&lane, Base.getTime, from: 1)
-        #expect(lane.answerReceived(Self.refusal, for: 1) == .queued)
-        #expect(lane.nextStep(now: .zero) == .send(Base.getBattery, from: 1))
-        #expect(lane.nextStep(now: .zero) == .wait)
-        #expect(lane.frameReceived(Base.battery, now: .zero) == .reply(to: 1, isLast: true))
-        #expect(lane.nextStep(now: .zero) == .answer(Self.refusal, to: 1))
+        let lead = LaneEntry.Lead(Self.scope, expecting: .one(.ok))
+        #expect(lane.entryReceived(Self.entry(Base.getTime, after: [lead, lead]), from: 1) == .queued)
+        #expect(lane.entryReceived(Self.entry(Base.getBattery, priority: .send), from: 2) == .queued)
+        #expect(lane.nextStep(now: .zero) == .send(Base.getBattery, from: 2))
+        #expect(lane.frameReceived(Base.battery, now: .zero) == .reply(to: 2, isLast: true))
+        #expect(lane.nextStep(now: .zero) == .send(Self.scope, from: 1))
+        #expect(lane.entryReceived(Self.entry(Base.getBattery, priority: .send), from: 2) == .queued)
+        #expect(lane.frameReceived(Base.ok, now: .zero) == .leadAnswered)
+        #expect(!lane.isIdle && lane.isAwaited(by: 1))
+        #expect(lane.frameReceived(Base.ok, now: .zero) == .observation)
+        #expect(lane.nextStep(now: .zero) == .send(Self.scope, from: 1))
+        #expect(lane.commandInFlight == Self.scope)
+        #expect(lane.frameReceived(Base.ok, now: .zero) == .leadAnswered)
         #expect(lane.nextStep(now: .zero) == .send(Base.getTime, from: 1))
-        #expect(lane.nextStep(now: .zero) == .wait)
-        #expect(lane.isAwaited(by: 1))
         #expect(lane.frameReceived(Base.time, now: .zero) == .reply(to: 1, isLast: true))
-        #expect(lane.nextStep(now: .zero) == .answer(Self.refusal, to: 1))
-        #expect(lane.nextStep(now: .zero) == .wait)
-        #expect(!lane.isAwaited(by: 1))
+        #expect(lane.nextStep(now: .zero) == .send(Base.getBattery, from: 2))
     }
 
-    @Test func `an answer of the host's own comes right after a timeout, before the fence`() {
+    @Test func `a refused lead ends the transaction, if it is needed`() {
+        for isRequired in [true, false] {
+            var lane = Base.open()
+            let lead = LaneEntry.Lead(Self.scope, expecting: .one(.ok), isRequired: isRequired)
+            _ = lane.entryReceived(Self.entry(Base.getTime, after: [lead]), from: 1)
+            _ = lane.nextStep(now: .zero)
+            let action = lane.frameReceived(Base.error, now: .zero)
+            #expect(action == (isRequired ? .reply(to: 1, isLast: true) : .leadAnswered))
+            #expect(lane.nextStep(now: .zero) == (isRequired ? .wait : .send(Base.getTime, from: 1)))
+        }
+    }
+
+    @Test func `a lead that is not answered ends the transaction too`() {
         var lane = Base.open()
-        Base.submit(&lane, Base.getBattery, from: 1)
+        _ = lane.entryReceived(
+            Self.entry(Base.getTime, after: [.init(Self.scope, expecting: .one(.ok), isRequired: false)]), from: 1)
         _ = lane.nextStep(now: .zero)
-        #expect(lane.answerReceived(Self.refusal, for: 1) == .queued)
         #expect(lane.deadlineReached(now: .seconds(5)) == .timedOut(1))
-        #expect(lane.nextStep(now: .seconds(5)) == .answer(Self.refusal, to: 1))
         #expect(lane.nextStep(now: .seconds(5)) == .wait)
+        #expect(lane.deadlineReached(now: .seconds(6)) == .sendFence(Base.getTime))
+        #expect(lane.frameReceived(Base.time, now: .seconds(6)) == .fenceAnswered)
+        #expect(lane.nextStep(now: .seconds(6)) == .wait)
     }
 
-    @Test func `a lost link owes answers in their order too`() {
-        var lane = Base.open()
-        Base.submit(&lane, Base.getBattery, from: 1)
-        _ = lane.nextStep(now: .zero)
-        _ = lane.answerReceived(Self.refusal, for: 1)
-        Base.submit(&lane, Base.getBattery, from: 1)
-        #expect(lane.linkLost() == [.error(to: 1), .answer(Self.refusal, to: 1), .error(to: 1)])
+    @Test func `the rest of a transaction goes with its requester, and with the link`() {
+        for between in [true, false] {
+            var lane = Base.open()
+            let lead = LaneEntry.Lead(Self.scope, expecting: .one(.ok))
+            _ = lane.entryReceived(Self.entry(Base.getTime, after: [lead]), from: 1)
+            _ = lane.nextStep(now: .zero)
+            if between { _ = lane.frameReceived(Base.ok, now: .zero) }
+            var other = lane
+            #expect(other.linkLost() == [1])
+            lane.requesterLeft(1)
+            if !between { #expect(lane.frameReceived(Base.ok, now: .zero) == .orphan(isLast: true)) }
+            #expect(lane.nextStep(now: .zero) == .wait)
+            #expect(lane.isIdle)
+        }
     }
 
-    @Test func `whoever leaves gets no answers either`() {
+    // MARK: Whose turn
+
+    @Test func `sends go before reads, and reads before probes`() {
         var lane = Base.open()
-        Base.submit(&lane, Base.getBattery, from: 1)
-        _ = lane.nextStep(now: .zero)
-        _ = lane.answerReceived(Self.refusal, for: 1)
-        lane.requesterLeft(1)
-        #expect(lane.frameReceived(Base.battery, now: .zero) == .orphan(isLast: true))
-        #expect(lane.nextStep(now: .zero) == .wait)
+        _ = lane.entryReceived(Self.entry(Base.getTime, priority: .probe), from: 1)
+        _ = lane.entryReceived(Self.entry(Base.getBattery, priority: .read), from: 2)
+        _ = lane.entryReceived(Self.entry(Self.scope, priority: .send), from: 3)
+        #expect(lane.nextStep(now: .zero) == .send(Self.scope, from: 3))
+        _ = lane.frameReceived(Base.ok, now: .zero)
+        #expect(lane.nextStep(now: .zero) == .send(Base.getBattery, from: 2))
+        _ = lane.frameReceived(Base.battery, now: .zero)
+        #expect(lane.nextStep(now: .zero) == .send(Base.getTime, from: 1))
+    }
+
+    @Test func `a held mesh request holds up nobody else`() {
+        var lane = Base.open()
+        _ = lane.entryReceived(Self.entry(Self.login, priority: .send, isMeshRequest: true), from: 1)
+        _ = lane.entryReceived(Self.entry(Base.getTime), from: 1)
+        _ = lane.entryReceived(Self.entry(Base.getBattery), from: 2)
+        #expect(lane.nextStep(now: .zero, holdingMeshRequests: true) == .send(Base.getBattery, from: 2))
+        _ = lane.frameReceived(Base.battery, now: .zero)
+        #expect(lane.nextStep(now: .zero, holdingMeshRequests: true) == .wait)
+        #expect(lane.nextStep(now: .zero) == .send(Self.login, from: 1))
+        #expect(lane.frameReceived(Self.sent, now: .zero) == .reply(to: 1, isLast: true))
+        #expect(lane.nextStep(now: .zero, holdingMeshRequests: true) == .send(Base.getTime, from: 1))
     }
 
     @Test(arguments: 0..<300)
-    func `whatever is pipelined, each requester gets its answers in its order`(_ seed: Int) {
+    func `whatever is queued, each requester gets as many answers as it has asked`(_ seed: Int) {
         var random = SplitMix(state: UInt64(seed))
         var lane = Base.open()
         var now = Duration.zero
-        var number: UInt8 = 0
-        // What each requester has asked and not got: the number of a local answer, or 0 for a command.
-        var awaited: [LaneRequester: [UInt8]] = [:]
-        func got(_ value: UInt8, _ requester: LaneRequester) {
-            #expect(awaited[requester]?.first == value, "seed \(seed)")
-            awaited[requester]?.removeFirst()
-        }
-        func pump() {
-            while true {
-                switch lane.nextStep(now: now) {
-                case .wait: return
-                case .answer(let answer, let requester): got(answer.last!, requester)
-                case .send: break
-                }
-            }
+        var awaited: [LaneRequester: Int] = [:]
+        func got(_ requester: LaneRequester) {
+            #expect(awaited[requester, default: 0] > 0, "seed \(seed)")
+            awaited[requester, default: 0] -= 1
         }
         for _ in 0..<600 {
             now += .milliseconds(Int64(random.next() % 400))
             let requester = LaneRequester(client: 1 + random.next() % 3)
             switch random.next() % 8 {
-            case 0, 1:
-                if Base.submit(&lane, Base.getTime, from: requester) == .queued {
-                    awaited[requester, default: []].append(0)
+            case 0, 1, 2:
+                let lead = (0..<random.next() % 3).map { _ in
+                    LaneEntry.Lead(Self.scope, expecting: .one(.ok), isRequired: random.next() % 2 == 0)
                 }
-            case 2, 3:
-                number = number == 255 ? 1 : number + 1
-                awaited[requester, default: []].append(number)
-                if lane.answerReceived(Data([1, number]), for: requester) == .answerNow { got(number, requester) }
-            case 4, 5:
-                if case .reply(let asker, _) = lane.frameReceived(Base.time, now: now) { got(0, asker) }
+                let priority = LanePriority(rawValue: Int(random.next() % 3))!
+                let entry = Self.entry(
+                    Base.getTime, after: lead, priority: priority, isMeshRequest: random.next() % 2 == 0)
+                if lane.entryReceived(entry, from: requester) == .queued { awaited[requester, default: 0] += 1 }
+            case 3, 4, 5:
+                let frame = lane.commandInFlight == Self.scope && random.next() % 3 > 0 ? Base.ok : Base.time
+                let answer = random.next() % 10 == 0 ? Base.error : frame
+                if case .reply(let asker, true) = lane.frameReceived(answer, now: now) { got(asker) }
             case 6:
                 switch lane.deadlineReached(now: now) {
-                case .timedOut(let asker?): got(0, asker)
+                case .timedOut(let asker?): got(asker)
                 case .linkDead:
-                    for owed in lane.linkLost() {
-                        switch owed {
-                        case .error(let asker): got(0, asker)
-                        case .answer(let answer, let asker): got(answer.last!, asker)
-                        }
-                    }
+                    for asker in lane.linkLost() { got(asker) }
                     lane.linkReady()
                 default: break
                 }
             default:
                 if let asker = lane.commandNotSent(lane.sendNumber, mayHaveGone: random.next() % 2 == 0, now: now) {
-                    got(0, asker)
+                    got(asker)
                 }
             }
-            pump()
-            for (requester, waiting) in awaited { #expect(lane.isAwaited(by: requester) == !waiting.isEmpty) }
+            _ = lane.nextStep(now: now, holdingMeshRequests: random.next() % 2 == 0)
+            for (requester, count) in awaited {
+                #expect(lane.isAwaited(by: requester) == (count > 0), "seed \(seed)")
+            }
         }
     }
 
@@ -161,7 +190,7 @@ struct CommandLaneOrderTests {
         Base.submit(&lane, Self.reboot, from: 1)
         Base.submit(&lane, Base.getTime, from: 2)
         _ = lane.nextStep(now: .zero)
-        #expect(lane.linkLost() == [.error(to: 2)])
+        #expect(lane.linkLost() == [2])
     }
 
     @Test func `reboots do not pile up on a link that takes nothing`() {

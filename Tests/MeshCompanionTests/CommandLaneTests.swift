@@ -162,17 +162,17 @@ struct CommandLaneTests {
         Self.submit(&lane, Self.getTime, from: 2)
         Self.submit(&lane, Self.getTime, from: 2)
         _ = lane.nextStep(now: .zero)
-        #expect(lane.linkLost() == [.error(to: 1), .error(to: 2), .error(to: 2)])
+        #expect(lane.linkLost() == [1, 2, 2])
         #expect(!lane.isOpen)
         lane.linkReady()
         #expect(lane.nextStep(now: .zero) == .wait)
     }
 
-    @Test func `own telemetry is a push that ends its command`() {
+    @Test func `own telemetry is a push that answers its command`() {
         var lane = Self.open()
         Self.submit(&lane, Data([0x27, 0, 0, 0]), from: 1)
         _ = lane.nextStep(now: .zero)
-        #expect(lane.frameReceived(Data([0x8B, 0]) + Data(count: 8), now: .zero) == .pushEndsCommand)
+        #expect(lane.frameReceived(Data([0x8B, 0]) + Data(count: 8), now: .zero) == .reply(to: 1, isLast: true))
         #expect(lane.nextDeadline == nil)
     }
 

@@ -13,10 +13,13 @@ actor AnsweringRadio: MeshTransport {
     private var frames: AsyncStream<Data>.Continuation?
     private var stream = AsyncStream<Data> { $0.finish() }
     private let linkEvents: @Sendable (LinkEvent) -> Void
+    /// Messages that SYNC_NEXT_MESSAGE takes.
+    private var messages: [Data] = []
     private(set) var received: [Data] = []
     private(set) var connects = 0
     /// What `send` throws in place of sending; nil to send.
     var sendFailure: MeshError?
+    private var isAway = false
     /// What the next connection carries at most.
     var maximumFrame = 176
 
@@ -34,12 +37,23 @@ actor AnsweringRadio: MeshTransport {
         case 0x05: [Data([0x09, 1, 2, 3, 4])]
         case 0x14: [Data([0x0C, 0x10, 0x10])]
         case 0x1F: [Data([0x12, command[command.startIndex + 1]]) + Data(count: 48)]
+        case 0x38:
+            [
+                Data([0x18, command[command.startIndex + 1]])
+                    + Data(count: command[command.startIndex + 1] == 0 ? 9 : 12)
+            ]
+        case 0x0A: [Data([0x0A])]
         default: [Data([0x01, 0x01])]
         }
     }
 
     func answer(with answers: @escaping @Sendable (Data) -> [Data]) {
         self.answers = answers
+    }
+
+    /// Messages that wait in the radio; without the push that tells of them.
+    func queue(_ frames: [Data]) {
+        messages += frames
     }
 
     func push(_ frame: Data) {
@@ -53,7 +67,13 @@ actor AnsweringRadio: MeshTransport {
         frames = nil
     }
 
+    /// From now on nothing answers a connect, or something does again.
+    func stayAway(_ away: Bool) {
+        isAway = away
+    }
+
     func connect() async throws {
+        if isAway { throw MeshError(.connectionRefused, "the radio is away") }
         connects += 1
         (stream, frames) = AsyncStream.makeStream(of: Data.self)
         linkEvents(.up(LinkInfo(maximumFrameLength: maximumFrame, peer: "test")))
@@ -77,6 +97,10 @@ actor AnsweringRadio: MeshTransport {
     func send(_ data: Data) async throws {
         if let sendFailure { throw sendFailure }
         received.append(data)
+        if data == Data([0x0A]), !messages.isEmpty {
+            frames?.yield(messages.removeFirst())
+            return
+        }
         for answer in answers(data) { frames?.yield(answer) }
     }
 

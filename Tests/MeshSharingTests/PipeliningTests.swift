@@ -11,10 +11,10 @@ import Testing
 
 /// Clients that send many commands at once, and go away meanwhile.
 struct PipeliningTests {
-    static let getTime = RadioSessionTests.getTime
-    static let time = RadioSessionTests.time
-    static let getBattery = RadioSessionTests.getBattery
-    static let battery = RadioSessionTests.battery
+    static let getCore = RadioSessionTests.getCore
+    static let core = RadioSessionTests.core
+    static let getRadio = RadioSessionTests.getRadio
+    static let radioStats = RadioSessionTests.radioStats
     static let badState = RadioSessionTests.badState
     static let illegal = Data([0x01, 0x06])
     static let unsupported = Data([0x01, 0x01])
@@ -24,18 +24,18 @@ struct PipeliningTests {
         commands.reduce(into: Data()) { $0 += Data([0x3C, UInt8($1.count), 0]) + $1 }
     }
 
-    /// A radio that does not answer GET_BATT.
-    @Sendable static func withoutBattery(_ command: Data) -> [Data] {
-        command == getBattery ? [] : AnsweringRadio.usual(command)
+    /// A radio that does not answer one of the questions.
+    @Sendable static func withoutRadioStats(_ command: Data) -> [Data] {
+        command == getRadio ? [] : AnsweringRadio.usual(command)
     }
 
     @Test func `answers come in the order of the client's commands`() async throws {
         try await SharingBench.run { bench in
             let client = try await bench.client()
-            try await client.sendRaw(Self.framed([Self.getBattery, Self.reboot, Self.getTime, Data([0x03])]))
-            #expect(await client.next() == Self.battery)
+            try await client.sendRaw(Self.framed([Self.getRadio, Self.reboot, Self.getCore, Data([0x03])]))
+            #expect(await client.next() == Self.radioStats)
             #expect(await client.next() == Self.unsupported)
-            #expect(await client.next() == Self.time)
+            #expect(await client.next() == Self.core)
             #expect(await client.next() == Self.illegal)
         }
     }
@@ -46,9 +46,9 @@ struct PipeliningTests {
             let client = try await bench.client()
             async let sent: Void = client.sendRaw(
                 Self.framed(
-                    (0..<count).map { $0 % 10 == 0 ? Self.reboot : $0 % 2 == 0 ? Self.getTime : Self.getBattery }))
+                    (0..<count).map { $0 % 10 == 0 ? Self.reboot : $0 % 2 == 0 ? Self.getCore : Self.getRadio }))
             for number in 0..<count {
-                let expected = number % 10 == 0 ? Self.unsupported : number % 2 == 0 ? Self.time : Self.battery
+                let expected = number % 10 == 0 ? Self.unsupported : number % 2 == 0 ? Self.core : Self.radioStats
                 let answer = await client.next()
                 guard answer == expected else {
                     Issue.record("answer \(number) is \(answer.map { [UInt8]($0) } ?? [])")
@@ -63,17 +63,18 @@ struct PipeliningTests {
         try await SharingBench.run { bench in
             let client = try await bench.client()
             let radio = bench.radio
-            await radio.answer(with: Self.withoutBattery)
+            await radio.answer(with: Self.withoutRadioStats)
             let key = Data((0..<32).map { UInt8($0) })
-            let commands = (0..<400).map { $0 % 2 == 0 ? Self.getBattery : Data([0x1E]) + key }
+            let commands = (0..<400).map { $0 % 2 == 0 ? Self.getRadio : Data([0x1E]) + key }
             try await client.sendRaw(Self.framed(commands))
             for number in 0..<400 {
                 if number % 2 == 0 {
-                    let expected = 3 + number
-                    while await radio.received.count < expected { await Task.yield() }
-                    await radio.push(Self.battery)
+                    while await radio.received.count(where: { $0 == Self.getRadio }) <= number / 2 {
+                        await Task.yield()
+                    }
+                    await radio.push(Self.radioStats)
                 }
-                #expect(await client.next() == (number % 2 == 0 ? Self.battery : Self.unsupported))
+                #expect(await client.next() == (number % 2 == 0 ? Self.radioStats : Self.unsupported))
             }
         }
     }
@@ -82,22 +83,22 @@ struct PipeliningTests {
         try await SharingBench.run { bench in
             let client = try await bench.client()
             let other = try await bench.client()
-            _ = try await client.ask(Self.getTime)
-            _ = try await other.ask(Self.getTime)
+            _ = try await client.ask(Self.getCore)
+            _ = try await other.ask(Self.getCore)
             let radio = bench.radio
-            await radio.answer(with: Self.withoutBattery)
+            await radio.answer(with: Self.withoutRadioStats)
             await client.stopReading()
-            await radio.push(Data([0x83]))
-            #expect(await other.next() == Data([0x83]))
+            await radio.push(Data([0x90]))
+            #expect(await other.next() == Data([0x90]))
             let before = await radio.received.count
             let leave = try await bench.event("client.leave") {
-                try await client.sendRaw(Self.framed(Array(repeating: Self.getBattery, count: 500)))
+                try await client.sendRaw(Self.framed(Array(repeating: Self.getRadio, count: 500)))
                 // With a frame unread, closing resets the connection.
                 await client.close()
             }
             #expect(leave.data["reason"]?.stringValue == "failed")
-            await radio.push(Self.battery)
-            #expect(try await other.ask(Self.getTime) == Self.time)
+            await radio.push(Self.radioStats)
+            #expect(try await other.ask(Self.getCore) == Self.core)
             #expect(await radio.received.count <= before + 2)
         }
     }
@@ -107,13 +108,13 @@ struct PipeliningTests {
         try await SharingBench.run { bench in
             let client = try await bench.client()
             let radio = bench.radio
-            await radio.answer(with: Self.withoutBattery)
+            await radio.answer(with: Self.withoutRadioStats)
             let before = await radio.received.count
             _ = try await bench.event("frame.tx") {
-                try await client.sendRaw(Self.framed(Array(repeating: Self.getBattery, count: 500)))
+                try await client.sendRaw(Self.framed(Array(repeating: Self.getRadio, count: 500)))
             }
             await client.close()
-            let leave = try await bench.event("client.leave") { await radio.push(Self.battery) }
+            let leave = try await bench.event("client.leave") { await radio.push(Self.radioStats) }
             #expect(leave.data["reason"]?.stringValue == "closed")
             #expect(await radio.received.count <= before + 2)
         }
@@ -123,9 +124,9 @@ struct PipeliningTests {
         try await SharingBench.run { bench in
             let client = try await bench.client()
             let leave = try await bench.event("client.leave") {
-                try await client.sendRaw(Self.framed(Array(repeating: Self.getBattery, count: 300) + [Self.reboot]))
+                try await client.sendRaw(Self.framed(Array(repeating: Self.getRadio, count: 300) + [Self.reboot]))
                 await client.finishSending()
-                for _ in 0..<300 { #expect(await client.next() == Self.battery) }
+                for _ in 0..<300 { #expect(await client.next() == Self.radioStats) }
                 #expect(await client.next() == Self.unsupported)
                 #expect(await client.next() == nil)
             }
@@ -139,16 +140,19 @@ struct PipeliningTests {
         lane.replyTimeout = .milliseconds(20)
         lane.departureTimeout = .milliseconds(20)
         lane.fenceSilence = .milliseconds(1)
-        try await SharingBench.run(lane: lane) {
-            $0.role = .owner
-        } _: { bench in
+        try await SharingBench.run(
+            lane: lane,
+            share: {
+                $0.role = .owner
+            }
+        ) { bench in
             let radio = bench.radio
-            await radio.answer { $0 == Self.reboot ? [] : Self.withoutBattery($0) }
-            for command in [Self.getBattery, Self.reboot] {
+            await radio.answer { $0 == Self.reboot ? [] : Self.withoutRadioStats($0) }
+            for command in [Self.getRadio, Self.reboot] {
                 let client = try await bench.client()
                 try await client.send(command)
                 await client.finishSending()
-                if command == Self.getBattery { #expect(await client.next() == Self.badState) }
+                if command == Self.getRadio { #expect(await client.next() == Self.badState) }
                 #expect(await client.next() == nil)
                 await client.close()
             }
@@ -159,9 +163,9 @@ struct PipeliningTests {
         try await SharingBench.run { bench in
             let client = try await bench.client()
             let radio = bench.radio
-            await radio.answer(with: Self.withoutBattery)
+            await radio.answer(with: Self.withoutRadioStats)
             _ = try await bench.event("frame.tx") {
-                try await client.sendRaw(Self.framed(Array(repeating: Self.getBattery, count: 200)))
+                try await client.sendRaw(Self.framed(Array(repeating: Self.getRadio, count: 200)))
                 await client.finishSending()
             }
             await radio.vanish()
@@ -172,14 +176,14 @@ struct PipeliningTests {
     }
 
     @Test func `the radio's error to REBOOT goes to who asked`() async throws {
-        try await SharingBench.run {
+        try await SharingBench.run(share: {
             $0.role = .owner
-        } _: { bench in
+        }) { bench in
             let first = try await bench.client()
             let second = try await bench.client()
             try await first.send(Self.reboot)
             #expect(await first.next() == Self.unsupported)
-            #expect(try await second.ask(Self.getTime) == Self.time)
+            #expect(try await second.ask(Self.getCore) == Self.core)
         }
     }
 
@@ -188,12 +192,12 @@ struct PipeliningTests {
             let client = try await bench.client()
             let radio = bench.radio
             await radio.failSends(MeshError(.frameTooLong, "too long"))
-            #expect(try await client.ask(Self.getTime) == Self.illegal)
-            #expect(try await client.ask(Self.getBattery) == Self.illegal)
+            #expect(try await client.ask(Self.getCore) == Self.illegal)
+            #expect(try await client.ask(Self.getRadio) == Self.illegal)
             await radio.failSends(MeshError(.linkClosed, "trouble"))
-            #expect(try await client.ask(Self.getTime) == Self.badState)
+            #expect(try await client.ask(Self.getCore) == Self.badState)
             await radio.failSends(nil)
-            #expect(try await client.ask(Self.getTime) == Self.time)
+            #expect(try await client.ask(Self.getCore) == Self.core)
             #expect(await bench.session.counters.commandTimeouts == 0)
         }
     }
@@ -204,7 +208,7 @@ struct PipeliningTests {
             let radio = bench.radio
             await radio.limitFrames(40)
             _ = try await bench.event("link.ready") { await radio.vanish() }
-            let message = Data([0x02, 0, 0, 1, 2, 3, 4]) + Data(count: 34)
+            let message = Data([0x02, 0, 0, 1, 2, 3, 4]) + Data(repeating: 0x41, count: 34)
             #expect(try await client.ask(message) == Self.illegal)
             #expect(try await client.ask(message.prefix(40)) == Self.unsupported)
             #expect(await radio.received.last == message.prefix(40))

@@ -4,6 +4,7 @@
 import FoundationEssentials
 import Glibc
 import MeshCompanion
+import MeshJournal
 import MeshLoop
 import MeshRuntime
 import MeshTransportAPI
@@ -18,6 +19,7 @@ actor SharingBench {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let session: RadioSession
     nonisolated let bus: EventBus
+    nonisolated let journal: MessageJournal
     private let coordinator: ReconnectionCoordinator
     private var radios: [AnsweringRadio] = []
     private var lastClient: UInt64 = 0
@@ -25,19 +27,21 @@ actor SharingBench {
     var path: String { "\(folder)/share.sock" }
 
     private init(
-        _ loop: EventLoop, _ folder: String, _ session: RadioSession, _ bus: EventBus,
+        _ loop: EventLoop, _ folder: String, _ session: RadioSession, _ bus: EventBus, _ journal: MessageJournal,
         _ coordinator: ReconnectionCoordinator
     ) {
         self.loop = loop
         self.folder = folder
         self.session = session
         self.bus = bus
+        self.journal = journal
         self.coordinator = coordinator
     }
 
     /// Runs `body` with a bench whose radio is ready, and fails when a handle is left open.
     static func run(
         lane: CommandLaneConfiguration = CommandLaneConfiguration(),
+        session adjust: @Sendable (inout RadioSessionSettings) -> Void = { _ in },
         share: @Sendable (inout ShareSettings) -> Void = { _ in },
         answers: @escaping @Sendable (Data) -> [Data] = AnsweringRadio.usual,
         _ body: @Sendable (isolated SharingBench) async throws -> Void
@@ -56,11 +60,19 @@ actor SharingBench {
                 loop: loop, events: bus, intents: intents, log: .none, wallClock: { .zero })
             final class Counter { var value: UInt64 = 0 }
             let counter = Counter()
-            let session = RadioSession(device: "roof", loop: loop, bus: bus, log: .none, lane: lane) {
+            let journal = try await MessageJournal.open(
+                path: "\(folder)/journal.sqlite", settings: JournalSettings(), loop: loop, log: .none)
+            var settings = RadioSessionSettings()
+            settings.lane = lane
+            adjust(&settings)
+            let session = RadioSession(
+                device: "roof", settings: settings, loop: loop, bus: bus, journal: journal, log: .none,
+                wallClock: { .zero }
+            ) {
                 counter.value += 1
                 return counter.value
             }
-            return SharingBench(loop, folder, session, bus, coordinator)
+            return SharingBench(loop, folder, session, bus, journal, coordinator)
         }
         do {
             try await bench.begin(share, answers)
@@ -70,7 +82,9 @@ actor SharingBench {
         }
         await bench.end()
         try await thread.shutDown()
-        unlink("\(folder)/intents.json")
+        for name in ["intents.json", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"] {
+            unlink("\(folder)/\(name)")
+        }
         rmdir(folder)
     }
 
@@ -99,6 +113,8 @@ actor SharingBench {
     private func end() async {
         await session.closeShares()
         await coordinator.shutDown(within: .seconds(5))
+        await session.shutDown()
+        await journal.close()
     }
 
     /// The device's transport.

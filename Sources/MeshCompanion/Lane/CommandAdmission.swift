@@ -59,13 +59,17 @@ public enum CompanionFrame {
         Data([CommandCode.deviceQuery.rawValue, version])
     }
 
+    /// The newest protocol version of radios that this code knows (firmware v1.17.1, `FIRMWARE_VER_CODE`).
+    public static let knownProtocolVersion: UInt8 = 13
+
     /// A reply as a client of this role may see it: DEVICE_INFO without the Bluetooth PIN (u32 at offset 4, firmware
-    /// `MyMesh.cpp`) for anybody but the owner.
+    /// `MyMesh.cpp`) for anybody but the owner, and with no newer version than the host knows.
     public static func shown(_ frame: Data, to role: ClientRole) -> Data {
-        guard frame.first == ReplyCode.deviceInfo.rawValue, role < .owner, frame.count >= 8 else { return frame }
+        guard frame.first == ReplyCode.deviceInfo.rawValue, frame.count >= 2 else { return frame }
         var frame = frame
-        let start = frame.startIndex + 4
-        frame.replaceSubrange(start..<start + 4, with: [0, 0, 0, 0])
+        let start = frame.startIndex
+        frame[start + 1] = min(frame[start + 1], knownProtocolVersion)
+        if role < .owner, frame.count >= 8 { frame.replaceSubrange(start + 4..<start + 8, with: [0, 0, 0, 0]) }
         return frame
     }
 

@@ -33,7 +33,7 @@ public struct CommandLaneConfiguration: Sendable {
     /// How many fences may be tried before the link is given up, 1 or 2: each must be of a kind whose answer cannot be
     /// one to what was sent before it.
     public var fenceAttempts = 2
-    /// Commands and local answers that may wait per requester.
+    /// Entries that may wait per requester.
     public var queueLimit = 128
 
     public init() {}

@@ -7,7 +7,7 @@ public import FoundationEssentials
 /// command after a timeout.
 ///
 ///                 linkReady                      commandReceived / nextStep
-///     closed ───────────────▶ idle ◀────────────────────────────▶ waitingForReply
+///     closed ───────────────▶ idle ◀────────────────────────────▶ waitingForReply ◀─▶ betweenCommands
 ///        ▲                      ▲                                        │ deadline, commandNotSent
 ///        │ linkLost (from all)  │ fence answered                         ▼
 ///        └──────────────────────┴───────── waitingForFence ◀──── waitingForSilence
@@ -17,6 +17,7 @@ public import FoundationEssentials
 ///
 /// - `closed` waits for a link; commands are refused at once, never left unanswered.
 /// - `idle` waits for a command.
+/// - `betweenCommands` has more of a transaction to send, before anything else.
 /// - `waitingForReply` waits for the last reply to the command in flight, or its deadline.
 /// - `waitingForSilence` waits until no reply has come for a moment: some radios merge two writes into one.
 /// - `waitingForFence` waits for the answer to a harmless question, the fence.
@@ -33,12 +34,15 @@ public import FoundationEssentials
 /// lane for a short time; no reply is no error, but a late one must not go to the next asker: the fence sees to that, and
 /// finds out that the radio has gone where the link does not tell.
 ///
-/// Requesters take turns (round robin), each with its own FIFO. What the host answers itself takes its place there and
-/// comes out as soon as nothing of that requester is before it: replies keep the order of the requester's commands.
+/// Requesters take turns (round robin) within a ``LanePriority``, each with its own FIFO. A mesh request waits while another
+/// one is pending in the radio, and does not hold up other requesters.
+///
+/// An entry may be a transaction: commands that go first, with nothing between them and the command itself, such as the
+/// flood scope that it is to be sent with.
 public struct CommandLaneStateMachine: Sendable {
     /// What to do with a command that came.
     public enum CommandAction: Sendable, Hashable {
-        /// It waits for its turn; call ``nextStep(now:)``.
+        /// It waits for its turn; call ``nextStep(now:holdingMeshRequests:)``.
         case queued
         /// There is no radio: answer with an error.
         case refuseLinkAway
@@ -46,45 +50,34 @@ public struct CommandLaneStateMachine: Sendable {
         case refuseQueueFull
     }
 
-    /// What to do with an answer of the host's own.
-    public enum AnswerAction: Sendable, Hashable {
-        /// It comes out of ``nextStep(now:)`` in its turn.
-        case queued
-        /// Nothing is before it: give it at once.
-        case answerNow
-        /// The requester has too many waiting, and even the order of answers cannot be kept.
-        case queueFull
-    }
-
     /// What to do with a frame from the radio.
     public enum FrameAction: Sendable, Hashable {
         /// Give it to everybody.
         case push
-        /// Give it to everybody; it also ended the command in flight.
-        case pushEndsCommand
-        /// Give it to the asker; when it `isLast`, call ``nextStep(now:)``.
+        /// Give it to the asker, also where it is a push (the radio's own telemetry); when it `isLast`, call ``nextStep(now:holdingMeshRequests:)``.
         case reply(to: LaneRequester, isLast: Bool)
+        /// The reply to a command that goes before another one: it goes to nobody; call ``nextStep(now:holdingMeshRequests:)``.
+        case leadAnswered
         /// A reply whose asker has gone: drop it.
         case orphan(isLast: Bool)
         /// A reply nobody asked for: firmware 1.17 sends replies to every interface. Look at it, give it to nobody.
         case observation
         /// A reply that came after its command had timed out: drop it.
         case late
-        /// The last fence was answered; call ``nextStep(now:)``.
+        /// The last fence was answered; call ``nextStep(now:holdingMeshRequests:)``.
         case fenceAnswered
     }
 
     /// What to do next.
     public enum Step: Sendable, Hashable {
-        /// Send this command; if that fails, say so with ``commandNotSent(_:mayHaveGone:now:)`` and ``sendNumber``.
+        /// Send this command; if that fails, say so with ``commandNotSent(_:mayHaveGone:now:)`` and ``sendNumber``. For a
+        /// transaction it is one of its commands.
         case send(Data, from: LaneRequester)
-        /// Give the requester this answer of the host's own.
-        case answer(Data, to: LaneRequester)
         /// Nothing to do now.
         case wait
     }
 
-    /// What a deadline means. Call ``nextStep(now:)`` after it.
+    /// What a deadline means. Call ``nextStep(now:holdingMeshRequests:)`` after it.
     public enum DeadlineAction: Sendable, Hashable {
         /// It was early or repeated.
         case none
@@ -98,28 +91,22 @@ public struct CommandLaneStateMachine: Sendable {
         case linkDead
     }
 
-    /// What somebody is owed when the link is lost.
-    public enum Owed: Sendable, Hashable {
-        /// An error.
-        case error(to: LaneRequester)
-        /// This answer of the host's own.
-        case answer(Data, to: LaneRequester)
-    }
-
-    private enum Entry {
-        case command(Data, ReplyExpectation)
-        case answer(Data)
-    }
-
     private struct InFlight {
         var requester: LaneRequester?
+        var frame: Data
         var expectation: ReplyExpectation
+        /// It goes before another command; whether its refusal ends the transaction.
+        var lead: Bool?
+        /// What is still to be sent of the transaction.
+        var entry: LaneEntry
         var deadline: Duration
     }
 
     private enum State {
         case closed
         case idle
+        /// The next command of a transaction is due.
+        case betweenCommands(LaneEntry, LaneRequester)
         case waitingForReply(InFlight)
         case waitingForSilence(until: Duration, LaneQuarantine)
         case waitingForFence(deadline: Duration, LaneQuarantine)
@@ -128,14 +115,10 @@ public struct CommandLaneStateMachine: Sendable {
 
     private let configuration: CommandLaneConfiguration
     private var state = State.closed
-    /// What waits. Answers are never first in a queue, except behind the requester's own command in flight and until
-    /// ``nextStep(now:)`` has been called after its end.
-    private var queues: [LaneRequester: [Entry]] = [:]
+    private var queues: [LaneRequester: [LaneEntry]] = [:]
     /// Requesters with something queued, the next one first.
     private var turn: [LaneRequester] = []
-    /// The requester whose command in flight has ended: answers behind it are due.
-    private var unblocked: LaneRequester?
-    /// The number of the last command that ``nextStep(now:)`` gave.
+    /// The number of the last command that ``nextStep(now:holdingMeshRequests:)`` gave.
     public private(set) var sendNumber: UInt64 = 0
 
     /// A lane without a link.
@@ -148,7 +131,7 @@ public struct CommandLaneStateMachine: Sendable {
         if case .closed = state { false } else { true }
     }
 
-    /// How many commands and answers wait, the one in flight not counted.
+    /// How many entries wait, the one in flight not counted.
     public func queuedCommands(of requester: LaneRequester) -> Int {
         queues[requester]?.count ?? 0
     }
@@ -159,13 +142,27 @@ public struct CommandLaneStateMachine: Sendable {
     }
 
     private func isInFlight(of requester: LaneRequester) -> Bool {
-        if case .waitingForReply(let inFlight) = state { inFlight.requester == requester } else { false }
+        switch state {
+        case .waitingForReply(let inFlight): inFlight.requester == requester
+        case .betweenCommands(_, let current): current == requester
+        case .closed, .idle, .waitingForSilence, .waitingForFence, .dead: false
+        }
+    }
+
+    /// The command that waits for its reply.
+    public var commandInFlight: Data? {
+        if case .waitingForReply(let inFlight) = state { inFlight.frame } else { nil }
+    }
+
+    /// Whether nothing is in flight, queued or in doubt.
+    public var isIdle: Bool {
+        if case .idle = state { turn.isEmpty } else { false }
     }
 
     /// When ``deadlineReached(now:)`` wants to be called.
     public var nextDeadline: Duration? {
         switch state {
-        case .closed, .idle, .dead: nil
+        case .closed, .idle, .betweenCommands, .dead: nil
         case .waitingForReply(let inFlight): inFlight.deadline
         case .waitingForSilence(let until, _): until
         case .waitingForFence(let deadline, _): deadline
@@ -179,24 +176,19 @@ public struct CommandLaneStateMachine: Sendable {
         if case .closed = state { state = .idle }
     }
 
-    /// The link is gone. What is in the result is owed, in this order.
-    public mutating func linkLost() -> [Owed] {
-        var owed: [Owed] = []
-        if case .waitingForReply(let inFlight) = state, let requester = inFlight.requester,
-            !inFlight.expectation.isDeparture
-        {
-            owed.append(.error(to: requester))
+    /// The link is gone. Each of these is owed an error, as often as it is named, in this order.
+    public mutating func linkLost() -> [LaneRequester] {
+        var owed: [LaneRequester] = []
+        switch state {
+        case .waitingForReply(let inFlight):
+            if let requester = inFlight.requester, !inFlight.expectation.isDeparture { owed.append(requester) }
+        case .betweenCommands(_, let requester):
+            owed.append(requester)
+        case .closed, .idle, .waitingForSilence, .waitingForFence, .dead:
+            break
         }
         state = .closed
-        for requester in turn {
-            owed += (queues[requester] ?? []).map {
-                switch $0 {
-                case .command: .error(to: requester)
-                case .answer(let answer): .answer(answer, to: requester)
-                }
-            }
-        }
-        unblocked = nil
+        for requester in turn { owed += (queues[requester] ?? []).map { _ in requester } }
         turn = []
         queues = [:]
         return owed
@@ -206,35 +198,27 @@ public struct CommandLaneStateMachine: Sendable {
     public mutating func commandReceived(
         _ frame: Data, expecting expectation: ReplyExpectation, from requester: LaneRequester
     ) -> CommandAction {
+        entryReceived(LaneEntry(frame, expecting: expectation), from: requester)
+    }
+
+    /// Somebody wants a command sent, perhaps others before it.
+    public mutating func entryReceived(_ entry: LaneEntry, from requester: LaneRequester) -> CommandAction {
         guard isOpen else { return .refuseLinkAway }
-        return enqueue(.command(frame, expectation), of: requester) ? .queued : .refuseQueueFull
-    }
-
-    /// The host answers a command itself; the answer keeps its place behind the requester's earlier commands.
-    public mutating func answerReceived(_ answer: Data, for requester: LaneRequester) -> AnswerAction {
-        guard isAwaited(by: requester) else { return .answerNow }
-        return enqueue(.answer(answer), of: requester) ? .queued : .queueFull
-    }
-
-    private mutating func enqueue(_ entry: Entry, of requester: LaneRequester) -> Bool {
         let waiting = queues[requester]?.count ?? 0
-        guard waiting < configuration.queueLimit else { return false }
+        guard waiting < configuration.queueLimit else { return .refuseQueueFull }
         if waiting == 0 { turn.append(requester) }
         queues[requester, default: []].append(entry)
-        return true
+        return .queued
     }
 
-    /// Asks for the next thing to do; call it after every input until it says `wait`.
-    public mutating func nextStep(now: Duration) -> Step {
-        if let requester = unblocked {
-            if let answer = dueAnswer(of: requester) { return .answer(answer, to: requester) }
-            unblocked = nil
-        }
-        guard case .idle = state, !turn.isEmpty else { return .wait }
-        let requester = turn.removeFirst()
-        guard var queue = queues.removeValue(forKey: requester), case .command(let frame, let expectation) = queue.first
-        else {
-            assertionFailure("an answer or nothing is first in a queue")
+    /// Asks for the next thing to do; call it after every input until it says `wait`. `holdingMeshRequests`: the radio has
+    /// one pending, which the next one would cancel.
+    public mutating func nextStep(now: Duration, holdingMeshRequests: Bool = false) -> Step {
+        if case .betweenCommands(let entry, let requester) = state { return send(entry, requester, now) }
+        guard case .idle = state, let index = nextTurn(holdingMeshRequests) else { return .wait }
+        let requester = turn.remove(at: index)
+        guard var queue = queues.removeValue(forKey: requester), let entry = queue.first else {
+            assertionFailure("a requester without entries has a turn")
             return .wait
         }
         queue.removeFirst()
@@ -242,29 +226,38 @@ public struct CommandLaneStateMachine: Sendable {
             queues[requester] = queue
             turn.append(requester)
         }
+        return send(entry, requester, now)
+    }
+
+    /// Whose turn it is: the first of those with the highest priority, but for mesh requests that have to wait.
+    private func nextTurn(_ holdingMeshRequests: Bool) -> Int? {
+        var best: (index: Int, priority: LanePriority)?
+        for (index, requester) in turn.enumerated() {
+            guard let entry = queues[requester]?.first, !(holdingMeshRequests && entry.isMeshRequest) else { continue }
+            if best.map({ entry.priority > $0.priority }) ?? true { best = (index, entry.priority) }
+        }
+        return best?.index
+    }
+
+    private mutating func send(_ entry: LaneEntry, _ requester: LaneRequester, _ now: Duration) -> Step {
+        var rest = entry
+        let lead = rest.lead.isEmpty ? nil : rest.lead.removeFirst()
+        let (frame, expectation) = lead.map { ($0.frame, $0.expectation) } ?? (entry.frame, entry.expectation)
         let timeout = expectation.isDeparture ? configuration.departureTimeout : configuration.replyTimeout
-        state = .waitingForReply(InFlight(requester: requester, expectation: expectation, deadline: now + timeout))
+        state = .waitingForReply(
+            InFlight(
+                requester: requester, frame: frame, expectation: expectation, lead: lead?.isRequired, entry: rest,
+                deadline: now + timeout))
         sendNumber += 1
         return .send(frame, from: requester)
     }
 
-    /// Takes an answer that is first in the requester's queue.
-    private mutating func dueAnswer(of requester: LaneRequester) -> Data? {
-        guard case .answer(let answer) = queues[requester]?.first else { return nil }
-        queues[requester]?.removeFirst()
-        if queues[requester]?.isEmpty == true {
-            queues[requester] = nil
-            turn.removeAll { $0 == requester }
-        }
-        return answer
-    }
-
     /// The command with this ``sendNumber`` could not be sent. Answer the result, if any, with an error, and call
-    /// ``nextStep(now:)``. If it `mayHaveGone` all the same, the lane waits until a reply to it cannot come any more.
+    /// ``nextStep(now:holdingMeshRequests:)``. If it `mayHaveGone` all the same, the lane waits until a reply to it cannot come any more.
     public mutating func commandNotSent(_ number: UInt64, mayHaveGone: Bool, now: Duration) -> LaneRequester? {
         // Of a command that has ended nothing is left to do: the link's trouble, if any, is told by its end.
         guard number == sendNumber, case .waitingForReply(let inFlight) = state else { return nil }
-        commandEnded(inFlight)
+        state = .idle
         if mayHaveGone { quarantine(inFlight, now) }
         return inFlight.requester
     }
@@ -273,10 +266,14 @@ public struct CommandLaneStateMachine: Sendable {
     /// would otherwise be taken for the next command's.
     public mutating func requesterLeft(_ requester: LaneRequester) {
         if queues.removeValue(forKey: requester) != nil { turn.removeAll { $0 == requester } }
-        if unblocked == requester { unblocked = nil }
-        if case .waitingForReply(var inFlight) = state, inFlight.requester == requester {
+        switch state {
+        case .waitingForReply(var inFlight) where inFlight.requester == requester:
             inFlight.requester = nil
             state = .waitingForReply(inFlight)
+        case .betweenCommands(_, requester):
+            state = .idle
+        case .closed, .idle, .betweenCommands, .waitingForReply, .waitingForSilence, .waitingForFence, .dead:
+            break
         }
     }
 
@@ -284,7 +281,7 @@ public struct CommandLaneStateMachine: Sendable {
     public mutating func frameReceived(_ frame: Data, now: Duration) -> FrameAction {
         let isPush = frame.first.map(PushCode.isPush) ?? false
         switch state {
-        case .closed, .idle:
+        case .closed, .idle, .betweenCommands:
             return isPush ? .push : .observation
         case .waitingForReply(var inFlight):
             switch inFlight.expectation.match(frame) {
@@ -295,11 +292,9 @@ public struct CommandLaneStateMachine: Sendable {
                 state = .waitingForReply(inFlight)
                 return inFlight.requester.map { .reply(to: $0, isLast: false) } ?? .orphan(isLast: false)
             case .final:
-                commandEnded(inFlight)
-                return inFlight.requester.map { .reply(to: $0, isLast: true) } ?? .orphan(isLast: true)
+                return ended(inFlight, isRefused: frame.first == ReplyCode.error.rawValue)
             case .finalPush:
-                commandEnded(inFlight)
-                return .pushEndsCommand
+                return ended(inFlight, isRefused: false)
             }
         case .waitingForSilence(_, let quarantine):
             // Pushes say nothing of late replies; were they to extend the wait, a busy mesh would make it endless.
@@ -320,9 +315,14 @@ public struct CommandLaneStateMachine: Sendable {
         }
     }
 
-    private mutating func commandEnded(_ inFlight: InFlight) {
+    private mutating func ended(_ inFlight: InFlight, isRefused: Bool) -> FrameAction {
         state = .idle
-        unblocked = inFlight.requester
+        guard let requester = inFlight.requester else { return .orphan(isLast: true) }
+        guard let isRequired = inFlight.lead, !(isRequired && isRefused) else {
+            return .reply(to: requester, isLast: true)
+        }
+        state = .betweenCommands(inFlight.entry, requester)
+        return .leadAnswered
     }
 
     private mutating func quarantine(_ inFlight: InFlight, _ now: Duration) {
@@ -335,10 +335,9 @@ public struct CommandLaneStateMachine: Sendable {
     public mutating func deadlineReached(now: Duration) -> DeadlineAction {
         guard let deadline = nextDeadline, now >= deadline else { return .none }
         switch state {
-        case .closed, .idle, .dead:
+        case .closed, .idle, .betweenCommands, .dead:
             return .none
         case .waitingForReply(let inFlight):
-            commandEnded(inFlight)
             quarantine(inFlight, now)
             return inFlight.expectation.isDeparture ? .departed(inFlight.requester) : .timedOut(inFlight.requester)
         case .waitingForSilence(_, let quarantine):

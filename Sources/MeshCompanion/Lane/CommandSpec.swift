@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-internal import FoundationEssentials
+public import FoundationEssentials
 
 /// What a client may do at most. Each role includes those before it.
 public enum ClientRole: String, Sendable, Hashable, Comparable, CaseIterable, Codable {
@@ -116,7 +116,7 @@ public struct CommandSpec: Sendable, Hashable {
         case .sendBinaryRequest: CommandSpec("SEND_BINARY_REQ", 34, .chat, .one([.sent]))
         case .factoryReset: CommandSpec("FACTORY_RESET", 6, .owner, .departure)
         case .sendPathDiscovery: CommandSpec("SEND_PATH_DISCOVERY_REQ", 34, .chat, .one([.sent]))
-        case .setFloodScope: CommandSpec("SET_FLOOD_SCOPE", 2, .admin, .one([.ok]))
+        case .setFloodScope: CommandSpec("SET_FLOOD_SCOPE", 2, .chat, .one([.ok]))
         case .sendControlData: CommandSpec("SEND_CONTROL_DATA", 2, .chat, .one([.ok]))
         case .getStatistics: CommandSpec("GET_STATS", 2, .observe, .matching(.statistics, bytes: 1))
         case .sendAnonymousRequest: CommandSpec("SEND_ANON_REQ", 34, .chat, .one([.sent]))
@@ -131,6 +131,12 @@ public struct CommandSpec: Sendable, Hashable {
         case .sendRawPacket: CommandSpec("SEND_RAW_PACKET", 3, .owner, .one([.ok]))
         case .runCLICommand: CommandSpec("RUN_CLI_COMMAND", 2, .owner, .one([.cliReply]))
         }
+    }
+
+    /// The replies to a command of the host's own.
+    public static func expectation(for command: Data) -> ReplyExpectation {
+        guard let code = command.first.flatMap(CommandCode.init) else { return .anyReply }
+        return ReplyExpectation(to: command, of(code).answer)
     }
 
     /// Lengths between the shortest form and the full one that the firmware does not check.

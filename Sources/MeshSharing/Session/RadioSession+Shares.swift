@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshCompanion
+internal import MeshJournal
 internal import MeshLoop
 internal import MeshRuntime
 public import MeshTransportAPI
@@ -22,7 +23,9 @@ extension RadioSession {
                 throw MeshError(listening: error, on: address, for: settings.name)
             }
         }
-        shares[number] = Share(settings: settings, listeners: listeners)
+        shares[number] = Share(
+            settings: settings, listeners: listeners,
+            airtime: AirtimeBudget(percent: settings.airtimePercent, burst: settings.airtimeBurst))
         for listener in listeners {
             bus.publish(
                 "share.listening", device: device,
@@ -37,8 +40,8 @@ extension RadioSession {
     /// Closes a share and its clients' connections.
     public func closeShare(_ number: Int) {
         guard let share = shares.removeValue(forKey: number) else { return }
-        for client in clients.values where client.share == number {
-            client.closeAfterFlush()
+        for client in clients.values where client.connection.share == number {
+            client.connection.closeAfterFlush()
             clientLeft(client, share.settings, .shareClosed)
         }
         bus.publish("share.closed", device: device, .json(["share": .string(share.settings.name)]))
@@ -52,21 +55,24 @@ extension RadioSession {
     private func clientConnected(_ stream: LoopStream, share number: Int) {
         guard let share = shares[number] else { return }
         let settings = share.settings
-        let client = ShareClient(id: nextClientID(), share: number, settings: settings, stream: stream, loop: loop)
-        guard clients.values.count(where: { $0.share == number }) < settings.maximumClients else {
-            client.close()
-            return clientRefused(client, number, settings)
+        let connection = ShareClient(id: nextClientID(), share: number, settings: settings, stream: stream, loop: loop)
+        guard clients.values.count(where: { $0.connection.share == number }) < settings.maximumClients else {
+            connection.close()
+            return clientRefused(connection, number, settings)
         }
+        let client = VirtualCompanion(connection: connection)
         clients[client.id] = client
-        bus.publish("client.join", device: device, .json(.object(facts(client, settings))))
-        log(.notice, "client joined", [("share", settings.name), ("client", "\(client.id)"), ("peer", client.peer)])
+        bus.publish("client.join", device: device, .json(.object(facts(connection, settings))))
+        log(
+            .notice, "client joined", [("share", settings.name), ("client", "\(client.id)"), ("peer", connection.peer)])
         let loop = loop
-        client.start(
+        connection.start(
             ShareClient.Callbacks(
                 now: { loop.now },
                 room: { [unowned client] in self.room(for: client) },
                 onFrame: { [unowned client] frame in self.frameReceived(frame, from: client) },
                 onInputEnd: { [unowned client] in self.flushLater(client) },
+                onDrained: { [unowned client] in self.continueList(client) },
                 onLeave: { [unowned client] reason in self.clientLeft(client, settings, reason) }))
     }
 
@@ -83,13 +89,18 @@ extension RadioSession {
             [("share", settings.name), ("peer", client.peer), ("count", "\(count)")])
     }
 
-    private func clientLeft(_ client: ShareClient, _ settings: ShareSettings, _ reason: LeaveReason) {
+    private func clientLeft(_ client: VirtualCompanion, _ settings: ShareSettings, _ reason: LeaveReason) {
         guard clients.removeValue(forKey: client.id) != nil else { return }
-        leaveLane(client)
+        // Its command in flight keeps the lane until the reply; a mesh request keeps the radio until its answer.
+        lane.requesterLeft(LaneRequester(client: client.id))
+        meshRequests.requesterLeft(LaneRequester(client: client.id))
+        acks.clientLeft(client.id)
+        traces.clientLeft(client.id)
+        leaveMessages(client)
         counters.left[reason, default: 0] += 1
-        var facts = facts(client, settings)
+        var facts = facts(client.connection, settings)
         facts["reason"] = .string(reason.rawValue)
-        facts["dropped"] = .int(Int64(clamping: client.dropped))
+        facts["dropped"] = .int(Int64(clamping: client.connection.dropped))
         bus.publish("client.leave", device: device, .json(.object(facts)))
         log(
             reason == .closed || reason == .shareClosed ? .notice : .warning, "client left",
@@ -108,7 +119,7 @@ extension RadioSession {
     /// Every open share.
     public var shareSnapshots: [ShareSnapshot] {
         shares.sorted { $0.key < $1.key }.flatMap { number, share in
-            let count = clients.values.count { $0.share == number }
+            let count = clients.values.count { $0.connection.share == number }
             return share.listeners.map {
                 ShareSnapshot(
                     name: share.settings.name, type: share.settings.type, listen: $0.address.description, clients: count
@@ -123,11 +134,15 @@ extension RadioSession {
     /// Every connected client, in the order they came.
     public var clientSnapshots: [ClientSnapshot] {
         clients.values.sorted { $0.id < $1.id }.map { client in
-            let backlog = client.backlog
+            let connection = client.connection
+            let backlog = connection.backlog
             return ClientSnapshot(
-                id: client.id, device: device, share: shares[client.share]?.settings.name ?? "", peer: client.peer,
-                role: client.role, framesIn: client.framesIn, framesOut: client.framesOut,
-                queueFrames: backlog.frames, queueBytes: backlog.bytes, dropped: client.dropped)
+                id: client.id, device: device, share: shares[connection.share]?.settings.name ?? "",
+                peer: connection.peer, role: client.role, app: client.membership?.identity.name,
+                slot: client.membership?.identity.slot, version: client.version,
+                unread: client.membership.map { newest?.sequence ?? 0 > $0.cursor }, framesIn: connection.framesIn,
+                framesOut: connection.framesOut, queueFrames: backlog.frames, queueBytes: backlog.bytes,
+                dropped: connection.dropped)
         }
     }
 }

@@ -8,18 +8,17 @@ public import MeshRuntime
 public import MeshTransportAPI
 
 extension RadioSession: LinkSession {
-    /// Handshakes with the radio, then opens the lane to clients.
-    ///
-    /// DEVICE_QUERY first: the radio lays messages out for the version that was asked for last, when it queues them
-    /// (reference §1.4). Any answer will do, also an error: very old firmware does not know the command.
+    /// Handshakes with the radio and brings what is known of it up to date, then serves clients.
     public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {
         self.link = link
         maximumFrame = link.info?.maximumFrameLength ?? .max
-        openLane()
+        lastHeard = loop.now
+        lane.linkReady()
+        scopes.linkReady()
         let selfInfo: Data
         do {
             selfInfo = try await withTaskCancellationHandler {
-                try await handshake()
+                try await synchronise()
             } onCancel: {
                 loop.perform { self.assumeIsolated { $0.abandonQuestions() } }
             }
@@ -31,26 +30,17 @@ extension RadioSession: LinkSession {
         }
         isServing = true
         announceRadio(selfInfo)
+        fetchMessages()
+        if case .unknown = cache.contactsState { passContacts() }
+        for client in clients.values.sorted(by: { $0.id < $1.id }) { linkOpened(client) }
+        pump()
     }
 
-    /// The radio's SELF_INFO.
-    private func handshake() async throws(MeshError) -> Data {
-        _ = try await ask(
-            CompanionFrame.deviceQuery(version: CompanionFrame.hostProtocolVersion), expecting: .one(.deviceInfo))
-        let selfInfo = try await ask(CompanionFrame.appStart(name: "meshhost"), expecting: .one(.selfInfo))
-        guard selfInfo.first == ReplyCode.selfInfo.rawValue else {
-            throw MeshError(
-                .handshakeFailed, "the device refused APP_START; is it a MeshCore companion radio?",
-                context: MeshError.Context(device: device, operation: "handshake"))
-        }
-        return selfInfo
-    }
-
-    /// The link is gone: everybody who waits gets an error frame, clients stay.
+    /// The link is gone: who waits for the radio gets an error frame, a send may wait a little, clients stay.
     public func linkLost(reason: MeshError?) async {
-        closeLane(MeshError(.notConnected, "the radio went away", cause: reason))
         link = nil
-        if sendsUnderWay > 0 { await withCheckedContinuation { sendsEnded = $0 } }
+        closeLane(MeshError(.notConnected, "the radio went away", cause: reason))
+        if workUnderWay > 0 { await withCheckedContinuation { workEnded = $0 } }
     }
 
     /// One frame of the link; on the loop.

@@ -18,6 +18,8 @@ final class ShareClient {
     let share: Int
     let role: ClientRole
     let peer: String
+    /// What is the same for a program each time it connects: its machine, or its user.
+    let identityAddress: String
     private let stream: LoopStream
     private let stuckTimeout: Duration
     private let stuckTimer: LoopTimer
@@ -29,7 +31,9 @@ final class ShareClient {
     private var parsed = 0
     private var isParsing = false
     /// The client has closed its side: it wants no more than the answers to what it has sent.
-    private var isInputEnded = false
+    private(set) var isInputEnded = false
+    /// The client closed the connection in good order after it had got everything that was written.
+    private(set) var wasAcknowledged = false
     private(set) var framesIn: UInt64 = 0
     private(set) var framesOut: UInt64 = 0
     /// Set while the session has it on its list of clients to flush.
@@ -46,17 +50,21 @@ final class ShareClient {
         /// The client has closed its side, or everything for it has gone to the kernel since: see
         /// ``ShareClient/hasSaidAll``.
         let onInputEnd: () -> Void
+        /// All that waited has gone to the kernel: there is room for more.
+        let onDrained: () -> Void
         /// Called once when the connection has ended; the session removes the client then.
         let onLeave: (LeaveReason) -> Void
 
         init(
             now: @escaping () -> Duration, room: @escaping () -> Int, onFrame: @escaping (Data) -> Void,
-            onInputEnd: @escaping () -> Void, onLeave: @escaping (LeaveReason) -> Void
+            onInputEnd: @escaping () -> Void, onDrained: @escaping () -> Void,
+            onLeave: @escaping (LeaveReason) -> Void
         ) {
             self.now = now
             self.room = room
             self.onFrame = onFrame
             self.onInputEnd = onInputEnd
+            self.onDrained = onDrained
             self.onLeave = onLeave
         }
     }
@@ -72,8 +80,10 @@ final class ShareClient {
         partialTimer = LoopTimer(loop)
         if let credentials = stream.peerCredentials {
             peer = "pid \(credentials.pid) uid \(credentials.uid)"
+            identityAddress = "uid \(credentials.uid)"
         } else {
             peer = stream.peerAddress?.description ?? "unknown"
+            identityAddress = stream.peerAddress?.host ?? ""
         }
     }
 
@@ -144,12 +154,14 @@ final class ShareClient {
     private func drained() {
         stuckTimer.cancel()
         queue.drained()
+        callbacks?.onDrained()
         flush()
         if isInputEnded { callbacks?.onInputEnd() }
     }
 
     private func leave(_ reason: LeaveReason) {
         let callbacks = callbacks
+        wasAcknowledged = reason == .closed && isFlushed && isAcknowledged == true
         close()
         callbacks?.onLeave(reason)
     }
@@ -236,6 +248,12 @@ final class ShareClient {
 
     /// Whether the kernel has everything there is for the client.
     var isFlushed: Bool { queue.ready.isEmpty && queue.waitingFrames == 0 && stream.pendingWriteBytes == 0 }
+
+    /// Whether the kernel takes no more at the moment.
+    var isBlocked: Bool { stream.pendingWriteBytes > 0 }
+
+    /// Whether all that was written has reached the peer's machine, or for a Unix socket the peer; nil after the end.
+    var isAcknowledged: Bool? { stream.unacknowledgedBytes.map { $0 == 0 } }
 
     /// Frames and bytes that wait for the client.
     var backlog: (frames: Int, bytes: Int) {

@@ -10,6 +10,8 @@ public struct ShareSettings: Sendable {
     public var name: String
     /// `companion-tcp` or `companion-unix`.
     public var type: String
+    /// Stands for the share in the names that clients are remembered by; it should stay the same over restarts.
+    public var identityName: String
     /// Where it listens.
     public var addresses: [SocketAddress]
     /// The most a client may do.
@@ -22,12 +24,27 @@ public struct ShareSettings: Sendable {
     public var queueBytes: Int
     /// How long a client may take nothing while frames wait for it.
     public var stuckTimeout: Duration
+    /// Whether clients get received-packet logs (push 0x88), the most frequent of all frames.
+    public var receivedPacketLogs: Bool
+    /// Whether clients see what other clients send to channels, as messages from the radio itself.
+    public var echoes: Bool
+    /// How much of the time the sends of all its clients may be on the air, percent; 0 for no limit.
+    public var airtimePercent: Double
+    /// How much time on the air may be used at once after a pause.
+    public var airtimeBurst: Duration
 
     public init(
-        name: String, type: String, addresses: [SocketAddress], role: ClientRole = .chat, maximumClients: Int = 16,
-        queueFrames: Int = 256, queueBytes: Int = 65_536, stuckTimeout: Duration = .seconds(30)
+        name: String, type: String, identityName: String? = nil, addresses: [SocketAddress], role: ClientRole = .chat,
+        maximumClients: Int = 16, queueFrames: Int = 256, queueBytes: Int = 65_536,
+        stuckTimeout: Duration = .seconds(30), receivedPacketLogs: Bool = false, echoes: Bool = false,
+        airtimePercent: Double = 10, airtimeBurst: Duration = .seconds(60)
     ) {
         self.name = name
+        self.identityName = identityName ?? name
+        self.receivedPacketLogs = receivedPacketLogs
+        self.echoes = echoes
+        self.airtimePercent = airtimePercent
+        self.airtimeBurst = airtimeBurst
         self.type = type
         self.addresses = addresses
         self.role = role
@@ -56,6 +73,14 @@ public struct ClientSnapshot: Sendable, Hashable {
     /// The peer's address, or its process and user for a Unix socket.
     public var peer: String
     public var role: ClientRole
+    /// The name that the program gave in APP_START; nil before it.
+    public var app: String?
+    /// Which of several such programs it is, beginning with 1.
+    public var slot: Int?
+    /// The protocol version it asked for.
+    public var version: UInt8
+    /// Whether there are messages that it has not read; nil before it said who it is.
+    public var unread: Bool?
     /// Frames from the client.
     public var framesIn: UInt64
     /// Frames to the client.

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import MeshCompanion
+internal import MeshLoop
+internal import MeshRuntime
+internal import MeshTransportAPI
+
+/// The driver of the ``CommandLaneStateMachine`` and of the ``MeshRequestStateMachine``, and the session's time.
+extension RadioSession {
+    /// Asks the radio something on the host's own behalf; the last frame of the answer. Throws when the radio is away or does
+    /// not answer, and after ``abandonQuestions()``.
+    func ask(
+        _ frame: Data, expecting expectation: ReplyExpectation, priority: LanePriority = .read
+    ) async throws(MeshError) -> Data {
+        if Task.isCancelled { throw MeshError(.cancelled, "the link is being ended") }
+        let entry = LaneEntry(frame, expecting: expectation, priority: priority)
+        switch lane.entryReceived(entry, from: .host) {
+        case .queued: break
+        case .refuseLinkAway: throw MeshError(.notConnected, "the radio is away")
+        case .refuseQueueFull: throw MeshError(.queueFull, "too many commands wait for the radio")
+        }
+        let result = await withCheckedContinuation { continuation in
+            hostWaiters.append(continuation)
+            pump()
+        }
+        return try result.get()
+    }
+
+    /// Nobody waits for the answers to the host's own questions any more: the link is being ended.
+    func abandonQuestions() {
+        let waiters = hostWaiters
+        hostWaiters = []
+        for waiter in waiters { waiter.resume(returning: .failure(MeshError(.cancelled, "the link is being ended"))) }
+    }
+
+    /// The host's own question was answered.
+    func hostAnswered(_ result: Result<Data, MeshError>) {
+        if !hostWaiters.isEmpty { hostWaiters.removeFirst().resume(returning: result) }
+    }
+
+    /// Does what the lane has next, as long as it has something.
+    func pump() {
+        while case .send(let frame, let requester) = lane.nextStep(
+            now: loop.now, holdingMeshRequests: !meshRequests.isFree)
+        {
+            counters.commandsSent += 1
+            if MeshRequestStateMachine.isMeshRequest(frame) {
+                meshRequests.requestSent(frame, from: requester, now: loop.now)
+                if let client = clients[requester.client], case .meshLane(let command, _) = client.work {
+                    client.work = .lane(command)
+                }
+            }
+            send(frame, number: lane.sendNumber)
+        }
+        armTimer()
+    }
+
+    /// Sends one frame. Nearly always the transport takes it before this returns. `number`: that of a command in the lane.
+    private func send(_ frame: Data, number: UInt64? = nil) {
+        guard let link, sendsUnderWay > 0 || !link.sendAtOnce(frame) else { return }
+        sendsUnderWay += 1
+        workBegan()
+        Task.immediate(executorPreference: loop.taskExecutor) { await self.send(frame, number: number, over: link) }
+    }
+
+    /// Sends one frame that the transport does not take at once.
+    private func send(_ frame: Data, number: UInt64?, over link: EstablishedLink) async {
+        do {
+            try await link.send(frame)
+        } catch {
+            log(.debug, "a frame could not be sent", [("error", "\(error)")])
+            // A fence that does not go out is not answered either, and that is dealt with.
+            if let number { notSent(number, MeshError(wrapping: error)) }
+        }
+        sendsUnderWay -= 1
+        workFinished()
+    }
+
+    func workBegan() { workUnderWay += 1 }
+
+    func workFinished() {
+        workUnderWay -= 1
+        if workUnderWay == 0 {
+            workEnded?.resume()
+            workEnded = nil
+        }
+    }
+
+    private func notSent(_ number: UInt64, _ error: MeshError) {
+        let isUnsent: Set<MeshError.Code> = [.frameTooLong, .invalidArgument, .queueFull, .notConnected]
+        let command = lane.commandInFlight
+        let requester = lane.commandNotSent(number, mayHaveGone: !isUnsent.contains(error.code), now: loop.now)
+        if let command, MeshRequestStateMachine.isMeshRequest(command) { meshRequests.requestFailed(now: loop.now) }
+        if let requester { fail(requester, error) }
+        pump()
+    }
+
+    // MARK: Time
+
+    /// Sees to it that a timer fires at the next deadline or before. One that is set for an earlier deadline stays: firing
+    /// early is harmless, and cheaper than setting it anew for each command.
+    func armTimer() {
+        guard lane.isOpen || clients.values.contains(where: { $0.deadline != nil }) else {
+            // Without a link there is nothing to time: the session holds no handle then.
+            timer.timer = nil
+            timer.deadline = nil
+            return
+        }
+        guard let deadline = nextDeadline, timer.deadline.map({ deadline < $0 }) ?? true else { return }
+        timer.deadline = deadline
+        let loopTimer = timer.timer ?? LoopTimer(loop)
+        timer.timer = loopTimer
+        loopTimer.schedule(after: max(.zero, deadline - loop.now)) { self.deadlineReached() }
+    }
+
+    private var nextDeadline: Duration? {
+        var deadline = lane.nextDeadline
+        func consider(_ other: Duration?) {
+            if let other { deadline = min(deadline ?? other, other) }
+        }
+        consider(meshRequests.nextDeadline)
+        for client in clients.values { consider(client.deadline) }
+        if isServing {
+            // While the lane has something to do its own deadlines tell whether the radio is there.
+            if lane.isIdle { consider(lastHeard + settings.probeSilence) }
+            if !fetching.isRunning { consider(fetching.lastEnd + settings.fetchInterval) }
+        }
+        return deadline
+    }
+
+    private func deadlineReached() {
+        timer.deadline = nil
+        laneDeadlineReached()
+        if case .expired = meshRequests.deadlineReached(now: loop.now) { counters.meshRequestsUnanswered += 1 }
+        for client in clients.values.filter({ $0.deadline.map { $0 <= loop.now } ?? false }) { waitedTooLong(client) }
+        if isServing {
+            if loop.now >= lastHeard + settings.probeSilence, lane.isIdle { probe() }
+            if !fetching.isRunning, loop.now >= fetching.lastEnd + settings.fetchInterval { fetchMessages() }
+        }
+        pump()
+    }
+
+    private func laneDeadlineReached() {
+        let command = lane.commandInFlight
+        switch lane.deadlineReached(now: loop.now) {
+        case .none:
+            break
+        case .timedOut(let requester):
+            counters.commandTimeouts += 1
+            log(.warning, "the radio did not answer a command in time")
+            if let command, MeshRequestStateMachine.isMeshRequest(command) { meshRequests.requestFailed(now: loop.now) }
+            if let requester { fail(requester, MeshError(.operationTimeout, "the radio did not answer in time")) }
+        case .departed(let requester):
+            log(.notice, "the radio was told to restart")
+            if let client = requester.flatMap({ clients[$0.client] }) { finished(client) }
+        case .sendFence(let frame):
+            send(frame)
+        case .linkDead:
+            endLink(
+                MeshError(.operationTimeout, "the radio is connected and does not answer; restart it if this goes on"))
+        }
+    }
+
+    /// Asks whether the radio is still there. A quiet mesh is no sign of death; no answer to this and to the fences is.
+    private func probe() {
+        // Not again before the answer or its end.
+        lastHeard = loop.now
+        workBegan()
+        Task.immediate(executorPreference: loop.taskExecutor) {
+            if let time = try? await self.ask(CompanionFrame.getTime, expecting: .one(.currentTime), priority: .probe) {
+                self.learn(time, from: CompanionFrame.getTime)
+            }
+            self.workFinished()
+        }
+    }
+
+    /// A command got no answer from the radio.
+    func fail(_ requester: LaneRequester, _ error: MeshError) {
+        if requester == .host {
+            hostAnswered(.failure(error))
+        } else if let client = clients[requester.client] {
+            let isTooLong = error.code == .frameTooLong || error.code == .invalidArgument
+            give(client, CompanionFrame.error(isTooLong ? .illegalArgument : .badState))
+            finished(client)
+        }
+    }
+
+    // MARK: The lane's life
+
+    /// Nobody waits any longer: each command in flight or queued gets its error, but for sends that may wait.
+    func closeLane(_ error: MeshError) {
+        isServing = false
+        meshRequests.linkLost()
+        cache.linkLost()
+        for requester in lane.linkLost() { fail(requester, error) }
+        for client in clients.values { linkClosed(client) }
+        armTimer()
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import MeshCompanion
+internal import MeshLoop
+internal import MeshRuntime
+internal import MeshTransportAPI
+
+/// What is done on a new link before clients are served: version, name, clock, and the contacts that changed meanwhile. The
+/// first pass over all contacts takes long on a slow link (16 frames a second over BLE, reference §1.2) and is made after.
+extension RadioSession {
+    /// A radio's clock that is less behind than this is left alone, seconds.
+    private static let clockTolerance: Int64 = 2
+    /// A host whose clock tells an earlier time than this has none (2025-01-01, seconds since 1970).
+    private static let earliestTime: Int64 = 1_735_689_600
+
+    /// The radio's SELF_INFO.
+    ///
+    /// DEVICE_QUERY first: the radio lays messages out for the version that was asked for last, when it queues them
+    /// (reference §1.4). Any answer will do, also an error: very old firmware does not know the command.
+    func synchronise() async throws(MeshError) -> Data {
+        let query = CompanionFrame.deviceQuery(version: CompanionFrame.hostProtocolVersion)
+        learn(try await ask(query, expecting: .one(.deviceInfo)), from: query)
+        let start = CompanionFrame.appStart(name: "meshhost")
+        let selfInfo = try await ask(start, expecting: .one(.selfInfo))
+        guard selfInfo.first == ReplyCode.selfInfo.rawValue else {
+            throw MeshError(
+                .handshakeFailed, "the device refused APP_START; is it a MeshCore companion radio?",
+                context: MeshError.Context(device: device, operation: "handshake"))
+        }
+        learn(selfInfo, from: start)
+        try await checkClock()
+        if case .stale = cache.contactsState { try await contactsPass() }
+        return selfInfo
+    }
+
+    /// Sets the radio's clock if it is behind; the firmware sets none back.
+    private func checkClock() async throws(MeshError) {
+        let reply = try await ask(CompanionFrame.getTime, expecting: .one(.currentTime))
+        learn(reply, from: CompanionFrame.getTime)
+        guard settings.setsClock, case .currentTime(let radioTime)? = try? CompanionReply(decoding: reply) else {
+            return
+        }
+        let hostTime = wallClock().components.seconds
+        guard hostTime >= Self.earliestTime, let time = UInt32(exactly: hostTime) else { return }
+        let behind = hostTime - Int64(radioTime)
+        if behind > Self.clockTolerance, let command = try? CompanionCommand.setTime(time).encoded() {
+            let answer = try await ask(command, expecting: .one(.ok))
+            learn(answer, from: command)
+            log(
+                .info, "the radio's clock was set", [("behind_s", "\(behind)"), ("answer", CompanionFrame.hex(answer))])
+        } else if behind < -60 {
+            log(
+                .notice, "the radio's clock is ahead of the host's, which the firmware does not set back",
+                [("ahead_s", "\(-behind)")])
+        }
+    }
+
+    // MARK: Contacts
+
+    /// Asks the radio for the contacts that changed, or for all, if that is not being done yet. Clients that wait for them
+    /// are served then.
+    func passContacts() {
+        guard !isPassingContacts, isServing else { return }
+        workBegan()
+        Task.immediate(executorPreference: loop.taskExecutor) {
+            do {
+                try await self.contactsPass()
+            } catch {
+                self.log(.debug, "the contacts could not be read", [("error", "\(error)")])
+            }
+            self.contactsPassed()
+            self.workFinished()
+        }
+    }
+
+    /// One pass, and a second one over all if the first shows that some were deleted behind our back.
+    private func contactsPass() async throws(MeshError) {
+        isPassingContacts = true
+        defer { isPassingContacts = false }
+        repeat {
+            counters.contactPasses += 1
+            let command = cache.contactsPassBegan(now: loop.now)
+            let end: Data
+            do {
+                end = try await ask(command, expecting: CommandSpec.expectation(for: command))
+            } catch {
+                cache.contactsPassFailed()
+                throw error
+            }
+            guard cache.contactsReceived(end) == .needsFullPass else { return }
+        } while true
+    }
+
+    /// The pass is over, well or not: who waits for it gets what there is.
+    private func contactsPassed() {
+        for client in clients.values.sorted(by: { $0.id < $1.id }) {
+            if case .contacts(let command) = client.work { contactsReady(client, command) }
+        }
+    }
+}
