@@ -43,6 +43,10 @@ public actor SimulatedRadioTransport: TransportDiagnosing {
         if radio == nil {
             radio = SimulatedRadio(settings, now: loop.now, clock: UInt32(clamping: time(nil)))
         }
+        if let radio, radio.awayUntil > loop.now {
+            report(.phase(.idle))
+            throw MeshError(.connectionFailed, "\(settings.name) is out of reach; that is what it was told")
+        }
         inbox = MockInbox(limit: Self.inboxLimit)
         timer = LoopTimer(loop)
         report(.phase(.connected))
@@ -87,7 +91,7 @@ public actor SimulatedRadioTransport: TransportDiagnosing {
         for output in outputs {
             switch output {
             case .sendFrame(let frame): deliver(frame)
-            case .dropLink: end(reason: MeshError(.linkClosedByPeer, "\(settings.name) restarted"))
+            case .dropLink: end(reason: MeshError(.linkClosedByPeer, "\(settings.name) closed the link"))
             }
         }
         if let timer, let deadline = radio?.nextDeadline {
