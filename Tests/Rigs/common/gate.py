@@ -18,6 +18,7 @@ class Gate:
         self.commands, self.answers = [], []
         self.changed = asyncio.Condition()
         self.is_shut = self.is_answer_shut = False
+        self.instead = {}                         # answers that the radio is not asked for
         self.tasks = set()
         self.connection = None
 
@@ -58,6 +59,10 @@ class Gate:
     def inject(self, payload):
         """Give the host a frame that the radio did not send."""
         self.connection.to_host(payload)
+
+    def answer_instead(self, command, payload):
+        """Answer the next such command with this, once; the radio does not get it."""
+        self.instead[command] = payload
 
     # what has passed
 
@@ -117,6 +122,9 @@ class _Connection:
         self.waiting_commands, self.waiting_answers = [], []
 
     def to_radio(self, payload):
+        if (answer := self.gate.instead.pop(payload, None)) is not None:
+            self.asked.insert(0, payload[0])
+            return self.to_host(answer)
         self.gate.commands.append(payload)
         if payload != b"\x27\0\0\0":              # whose answer is a push
             self.asked.append(payload[0] if payload else None)
