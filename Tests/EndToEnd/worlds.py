@@ -16,7 +16,7 @@ class World:
 
     def __init__(self, rig):
         self.rig = rig
-        self.host = Host(rig, self.name)
+        self.host = Host(rig, f"{self.name}-{len(rig.children)}")
         self.arrived = 0                          # messages that were made to come
 
     async def _start(self, device, role):

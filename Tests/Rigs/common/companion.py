@@ -11,6 +11,7 @@ from harness import PATIENCE
 APP_START = b"\x01\x03      rig"
 GET_TIME = b"\x05"
 GET_BATTERY = b"\x14"
+GET_STATS = b"\x38\x01"      # of the radio; no host can answer it from memory
 SYNC_NEXT = b"\x0a"
 NO_MORE = b"\x0a"
 AWAY = b"\x01\x04"            # what a host answers while its radio is away
