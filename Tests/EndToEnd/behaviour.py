@@ -69,7 +69,7 @@ async def vector_4_a_client_that_never_reads_is_cut_and_delays_nobody(rig):
     radio = await rig.burst()
     host = Host(rig)
     # Room for what a reader that has to share two processors with its radio may be behind by.
-    host.configure(tcp("roof", radio.port), share("roof", rx_log=True, stuck_timeout="300ms", queue_frames=16384,
+    host.configure(tcp("roof", radio.port), share("roof", stuck_timeout="300ms", queue_frames=16384,
                                                   queue_bytes=4 << 20))
     await host.start()
     await host.ready("roof")

@@ -56,12 +56,12 @@ def mock(name, **keys):
 
 
 def share(on, listen="127.0.0.1:0", **keys):
-    """A share of the device of this name."""
-    return table("[share]", type="companion-tcp", device=on, listen=listen, **keys)
+    """A share of the device of this name. Received-packet logs, which are off by default, are what tests count."""
+    return table("[share]", type="companion-tcp", device=on, listen=listen, **{"rx_log": True, **keys})
 
 
 def unix_share(on, path, **keys):
-    return table("[share]", type="companion-unix", device=on, listen=path, **keys)
+    return table("[share]", type="companion-unix", device=on, listen=path, **{"rx_log": True, **keys})
 
 
 class Notify:
