@@ -5,7 +5,7 @@ import asyncio
 import json
 import os
 
-from companion import Client
+from companion import GET_STATS, Client
 from harness import PATIENCE
 from host import Host, device, equal, mock, share, tcp
 
@@ -102,7 +102,7 @@ async def frames_are_shown_only_to_who_asks(rig):
     host = await _running(rig)
     asked = await host.listen("--type", "frame")
     client = await Client.connect(await host.address("bench"))
-    await client.ask(b"\x14")
+    await client.ask(GET_STATS)
     await asked.event("frame.tx", device="bench")
     await asked.event("frame.rx", device="bench")
     everything = await host.listen("--since", 0)

@@ -55,12 +55,13 @@ def mock(name, **keys):
     return device(name, "mock", **keys)
 
 
-def share(name, listen="127.0.0.1:0", **keys):
-    return table("[share]", type="companion-tcp", device=name, listen=listen, **keys)
+def share(on, listen="127.0.0.1:0", **keys):
+    """A share of the device of this name. Received-packet logs, which are off by default, are what tests count."""
+    return table("[share]", type="companion-tcp", device=on, listen=listen, **{"rx_log": True, **keys})
 
 
-def unix_share(name, path, **keys):
-    return table("[share]", type="companion-unix", device=name, listen=path, **keys)
+def unix_share(on, path, **keys):
+    return table("[share]", type="companion-unix", device=on, listen=path, **{"rx_log": True, **keys})
 
 
 class Notify:

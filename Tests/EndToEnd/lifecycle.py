@@ -56,7 +56,7 @@ async def sigterm_tells_clients_and_ends_with_0(rig):
         await asyncio.wait_for(client.ended(), PATIENCE)
     equal(await host.process.ended(timeout=10), 0, "status")       # ten seconds are the promise, not a measurement
     assert any(each.startswith("STOPPING=1") for each in host.notify.messages), host.notify.messages
-    await radio.event("lost", why="closed")
+    await radio.event("lost")
     equal(await listening.ended(), 0, "status of a listener whose daemon stops")
     assert not os.path.exists(rig.path("roof.sock")) and not os.path.exists(host.control), "sockets are left"
 

@@ -6,7 +6,7 @@ import os
 import random
 
 from breaker import POINTS, Breaker
-from companion import APP_START, AWAY, GET_TIME, Client
+from companion import APP_START, AWAY, GET_STATS, GET_TIME, Client
 from harness import PATIENCE
 from host import Host, equal, eventually, mock, share, tcp, unix_share
 
@@ -58,7 +58,7 @@ async def a_radio_that_restarts_at_any_point_is_ready_again_each_time(rig):
     address = await host.address("roof")
     quiet = await Client.connect(address)
     equal((await quiet.ask(APP_START))[0], 5, "answer to APP_START")
-    load = await rig.load(address, "--interactive", "--clients", 3, "--ask", "channel", "--timeout", 3600)
+    load = await rig.load(address, "--interactive", "--clients", 3, "--ask", "path", "--timeout", 3600)
     await load.event("connected")
     await load.command(f"rounds {NO_END}")
 
@@ -97,10 +97,10 @@ async def a_companion_radio_that_restarts_is_ready_again(rig):
     for number in range(5):
         await radios.command("drop 0")
         await host.events.event("link.down", device="roof")
-        equal(await client.ask(GET_TIME), AWAY, "answer while the radio is away")
+        equal(await client.ask(GET_STATS), AWAY, "answer while the radio is away")
         await radios.command("serve 0")
         await host.ready("roof")
-        equal((await client.ask(GET_TIME))[0], 9, f"answer after restart {number}")
+        equal((await client.ask(GET_STATS))[0], 24, f"answer after restart {number}")
 
 
 async def while_the_radio_is_away_clients_get_errors_and_stay(rig):
@@ -114,13 +114,16 @@ async def while_the_radio_is_away_clients_get_errors_and_stay(rig):
     breaker.stop()
     await host.events.event("link.down", device="roof")
     for client in clients:
-        equal(await client.ask(GET_TIME), AWAY, "answer while the radio is away")
-        equal(await client.ask(b"\x1f\x07"), AWAY, "answer while the radio is away")
+        equal(await client.ask(GET_STATS), AWAY, "answer while the radio is away")
+        equal(await client.ask(b"\x1f\x07"), AWAY, "answer about a channel that nobody has asked for yet")
+        equal((await client.ask(APP_START))[0], 5, "answer from memory")
     late = await Client.connect(path)             # clients may also come while it is away
-    equal(await late.ask(GET_TIME), AWAY, "answer to a newcomer")
+    equal((await late.ask(APP_START))[0], 5, "answer to a newcomer")
+    equal(await late.ask(GET_STATS), AWAY, "answer to a newcomer")
     await breaker.serve()
     await host.ready("roof")
     for client in (*clients, late):
+        equal((await client.ask(GET_STATS))[:2], b"\x18\x01", "answer when the radio is back")
         reply = await client.ask(b"\x1f\x07")
         equal(reply[:2], b"\x12\x07", "answer when the radio is back")
 
@@ -172,10 +175,10 @@ async def a_disconnect_of_a_link_that_is_up_ends_it_and_tells_clients(rig):
     equal((await client.ask(APP_START))[0], 5, "answer to APP_START")
     await host.json("device", "roof", "disconnect")
     await host.events.event("link.down", device="roof")
-    equal(await client.ask(GET_TIME), AWAY, "answer without a link")
+    equal(await client.ask(GET_STATS), AWAY, "answer without a link")
     await host.json("device", "roof", "connect")
     await host.ready("roof")
-    equal((await client.ask(GET_TIME))[0], 9, "answer with a link")
+    equal((await client.ask(GET_STATS))[0], 24, "answer with a link")
     await host.json("device", "roof", "reconnect")
     await host.events.event("link.down", device="roof")
     await host.ready("roof")
@@ -189,7 +192,7 @@ async def a_release_leaves_the_radio_to_others(rig):
     await host.start()
     await host.ready("roof")
     equal((await host.json("device", "roof", "release"))["device"]["intent"], "release")
-    await radio.event("lost", why="closed")
+    await radio.event("lost")
     phone = await rig.load(radio.port, "--rounds", 100)
     await phone.event("result", ok=True)
     await host.json("device", "roof", "connect")

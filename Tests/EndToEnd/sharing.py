@@ -121,8 +121,8 @@ async def tcp_and_unix_clients_share_one_radio(rig):
     host.configure(tcp("roof", radio.port), share("roof"), unix_share("roof", path))
     await host.start()
     await host.ready("roof")
-    loads = [await rig.load(await host.address("roof"), "--expect", 1000, "--rounds", 200, "--ask", "channel"),
-             await rig.load(f"unix:{path}", "--expect", 1000, "--rounds", 200, "--ask", "channel")]
+    loads = [await rig.load(await host.address("roof"), "--expect", 1000, "--rounds", 200, "--ask", "path"),
+             await rig.load(f"unix:{path}", "--expect", 1000, "--rounds", 200, "--ask", "path")]
     for load in loads:
         await load.event("connected")
     await radio.command("pace 1000 80 1000 5")

@@ -201,6 +201,37 @@ struct SimulatedRadioTests {
         try await thread.shutDown()
     }
 
+    @Test func `a device's radio outlives its links and serves the newest`() async throws {
+        let thread = LoopThread()
+        let events = ReportedEvents()
+        let factory = MockTransportFactory(loop: thread.loop)
+        func link(_ device: String) throws -> any MeshTransport {
+            let (values, _) = factory.check(["answer_delay": "0s"])
+            return try factory.makeTransport(
+                TransportSettings(device: device, options: values, written: [:], environment: events.environment))
+        }
+        func ask(_ transport: any MeshTransport, _ command: [UInt8]) async throws -> Data? {
+            try await transport.send(Data(command))
+            for await frame in await transport.receivedData where frame[0] < 0x80 { return frame }
+            return nil
+        }
+        let first = try link("sim")
+        try await first.connect()
+        #expect(try await ask(first, [8] + Array("Renamed".utf8)) == Data([0]))
+        let second = try link("sim")
+        try await second.connect()
+        #expect(await !first.isConnected)
+        #expect(try await ask(second, [1, 0, 0, 0, 0, 0, 0, 0])?.suffix(7) == Data("Renamed".utf8))
+        let other = try link("other")
+        try await other.connect()
+        #expect(try await ask(other, [1, 0, 0, 0, 0, 0, 0, 0])?.suffix(9) == Data("Simulated".utf8))
+        try await second.send(Data([41] + Array("away:3600000".utf8)))
+        #expect(await !second.isConnected)
+        await #expect(throws: MeshError(.connectionFailed, "")) { try await link("sim").connect() }
+        await other.disconnect()
+        try await thread.shutDown()
+    }
+
     @Test func `a scan shows two devices`() async throws {
         let thread = LoopThread()
         var names: [String] = []

@@ -7,6 +7,7 @@ public import MeshTransportAPI
 /// Makes links to simulated radios: the module `mock`, to try the host without hardware.
 public struct MockTransportFactory: TransportScanning {
     private let loop: EventLoop
+    private let shelf = SimulatedRadioShelf()
 
     /// All its transports run on `loop`.
     public init(loop: EventLoop) {
@@ -31,7 +32,8 @@ public struct MockTransportFactory: TransportScanning {
                 context: .init(device: settings.device))
         }
         return SimulatedRadioTransport(
-            loop: loop, settings: SimulatedRadioSettings(settings.options), environment: settings.environment)
+            loop: loop, unit: shelf.unit(settings.device, SimulatedRadioSettings(settings.options)),
+            environment: settings.environment)
     }
 
     /// Two devices that do not exist, once each, and then silence until the consumer stops.

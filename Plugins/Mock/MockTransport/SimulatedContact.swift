@@ -81,4 +81,46 @@ struct SimulatedContact {
         writer.write(lastModified)
         return writer.bytes
     }
+
+    // MARK: Adverts
+
+    /// Header, path length, key, time and signature, and one byte more (companion-protocol §1.5, IMPORT_CONTACT).
+    static let shortestAdvert = 98
+
+    /// An ADVERT packet by flood, without hops (firmware src/Mesh.cpp, `createAdvert`).
+    var advert: [UInt8] {
+        var writer = ByteWriter(capacity: 160)
+        writer.write(contentsOf: [0x11, 0x00])
+        writer.write(contentsOf: publicKey)
+        writer.write(lastAdvert)
+        writer.write(contentsOf: SimulatedHash.bytes(64, of: publicKey + Array(name.utf8)))
+        writer.write(0x90 | type)
+        writer.write(latitude)
+        writer.write(longitude)
+        writer.writeText(name, limit: 31)
+        return writer.bytes
+    }
+
+    /// Reads such a packet; nil for anything else.
+    init?(advert reader: inout ByteReader, now: UInt32) {
+        let fields: (key: [UInt8], time: UInt32, flags: UInt8, latitude: Int32, longitude: Int32)
+        do throws(DecodeError) {
+            let (header, hops): (UInt8, UInt8) = (try reader.read(), try reader.read())
+            guard header >> 2 & 0x0F == 4 else { return nil }
+            try reader.skip(Int(hops & 0x3F) * Int(hops >> 6 + 1))
+            let (key, time): ([UInt8], UInt32) = (try reader.readBytes(32), try reader.read())
+            try reader.skip(64)
+            let flags: UInt8 = try reader.read()
+            let hasPlace = flags & 0x10 != 0
+            fields = (
+                key, time, flags, hasPlace ? try reader.read() : 0, hasPlace ? try reader.read() : 0
+            )
+        } catch {
+            return nil
+        }
+        guard let kind = Kind(rawValue: fields.flags & 0x0F) else { return nil }
+        self.init(
+            publicKey: fields.key, kind: kind, name: fields.flags & 0x80 == 0 ? "" : reader.readText(), path: nil,
+            lastAdvert: fields.time, latitude: fields.latitude, longitude: fields.longitude, lastModified: now)
+    }
 }

@@ -14,6 +14,7 @@ enum SimulatedFrame {
         case unsupported = 1
         case notFound = 2
         case tableFull = 3
+        case badState = 4
         case illegalArgument = 6
     }
 

@@ -23,10 +23,11 @@ extension SimulatedRadio {
         switch code {
         case 1:  // APP_START: at least 8 bytes in all
             try reader.skip(7)
+            abandonListing()
             return [SimulatedFrame.selfInfo(self)]
-        case 2: return try sendText(&reader, now: now)
-        case 3: return try sendChannelText(&reader, now: now)
-        case 4: return try listContacts(&reader)
+        case 2: return try sendText(&reader)
+        case 3: return try sendChannelText(&reader)
+        case 4: return try listContacts(&reader, now: now)
         case 5: return [SimulatedFrame.number(0x09, clock(now))]
         case 6:
             let time: UInt32 = try reader.read()
@@ -50,8 +51,9 @@ extension SimulatedRadio {
         case 14: return try setPosition(&reader)
         case 15: return try removeContact(&reader)
         case 16: return try changeContact(&reader) { _ in }  // SHARE_CONTACT
-        case 19:
-            return try restart(&reader, word: "reboot", now: now)
+        case 17: return try exportContact(&reader, now: now)
+        case 18: return try importContact(&reader, now: now)
+        case 19: return try restart(&reader, word: "reboot", now: now)
         case 20: return [SimulatedFrame.battery(settings.batteryMillivolts)]
         case 21:
             tuning = (try reader.read(), try reader.read())
@@ -59,26 +61,40 @@ extension SimulatedRadio {
         case 22:
             appVersion = try reader.read()
             return [SimulatedFrame.deviceInfo(self)]
-        case 23: return [[0x0F]]  // EXPORT_PRIVATE_KEY is compiled out
-        case 26, 27, 39, 50: return try request(code, &reader, now: now)
-        case 29: return [SimulatedFrame.ok]  // LOGOUT
+        case 23: return [[0x0E] + privateKey]
+        case 24: return try importPrivateKey(&reader)
+        case 25: return try sendRawData(&reader)
+        case 26, 27, 39, 50, 52, 57: return try request(code, &reader, now: now)
+        case 28:
+            let key = try reader.readBytes(32)
+            return [logins[key] == nil ? SimulatedFrame.error(.notFound) : SimulatedFrame.ok]
+        case 29:
+            logins[try reader.readBytes(32)] = nil
+            return [SimulatedFrame.ok]
         case 30:
             let contact = try contact(&reader)
             return [contact?.frame(code: 0x03) ?? SimulatedFrame.error(.notFound)]
         case 31: return try getChannel(&reader)
         case 32: return try setChannel(&reader)
+        case 33: return signStart()
+        case 34: return try signData(&reader)
+        case 35: return signFinish()
+        case 36: return try sendTrace(&reader)
         case 37:
             let pin: UInt32 = try reader.read()
             guard pin == 0 || (100_000...999_999).contains(pin) else { return [SimulatedFrame.error(.illegalArgument)] }
             devicePIN = pin
             return [SimulatedFrame.ok]
         case 38: return try setOtherParameters(&reader)
-        case 40: return [[0x15]]  // no custom variables
+        case 40: return [customVariables]
+        case 41: return try setCustomVariable(&reader, now: now)
         case 42:
             try reader.skip(1)
             return [advertPath(of: try contact(&reader))]
         case 43: return [SimulatedFrame.number(0x17, tuning.rxDelay) + SimulatedFrame.number(0, tuning.airtime)[1...]]
-        case 54: return [SimulatedFrame.ok]  // SET_FLOOD_SCOPE
+        case 51: return try restart(&reader, word: "reset", now: now)
+        case 54: return try setFloodScope(&reader)
+        case 55: return try sendControlData(&reader)
         case 56: return try statistics(&reader, now: now)
         case 58:
             autoAdd = [try reader.read(), reader.remaining > 0 ? try reader.read() : autoAdd[1]]
@@ -91,42 +107,15 @@ extension SimulatedRadio {
             guard mode <= 2 else { return [SimulatedFrame.error(.illegalArgument)] }
             pathHashMode = mode
             return [SimulatedFrame.ok]
-        case 64: return [[0x1C]]  // no default scope
+        case 62: return try sendChannelData(&reader)
+        case 63: return try setDefaultScope(&reader)
+        case 64: return [[0x1C] + defaultScope]
+        case 65:
+            try reader.skip(2)
+            packets.sent += 1
+            return [SimulatedFrame.ok]
         default: return [SimulatedFrame.error(.unsupported)]
         }
-    }
-
-    private mutating func setName(_ reader: inout ByteReader) throws(DecodeError) -> [[UInt8]] {
-        guard reader.remaining > 0 else { throw DecodeError(.truncated(missing: 1), offset: reader.offset) }
-        name = WireText.prefix(of: reader.readText(), bytes: 31)
-        return [SimulatedFrame.ok]
-    }
-
-    private mutating func setPosition(_ reader: inout ByteReader) throws(DecodeError) -> [[UInt8]] {
-        let (north, east): (Int32, Int32) = (try reader.read(), try reader.read())
-        guard (-90_000_000...90_000_000).contains(north), (-180_000_000...180_000_000).contains(east) else {
-            return [SimulatedFrame.error(.illegalArgument)]
-        }
-        (latitude, longitude) = (north, east)
-        return [SimulatedFrame.ok]
-    }
-
-    /// The limits are those of companion-protocol §1.5, SET_RADIO.
-    private mutating func setRadio(_ reader: inout ByteReader) throws(DecodeError) -> [[UInt8]] {
-        let (kilohertz, width): (UInt32, UInt32) = (try reader.read(), try reader.read())
-        let (factor, rate): (UInt8, UInt8) = (try reader.read(), try reader.read())
-        guard (150_000...2_500_000).contains(kilohertz), (7_000...500_000).contains(width), (5...12).contains(factor),
-            (5...8).contains(rate)
-        else { return [SimulatedFrame.error(.illegalArgument)] }
-        (frequency, bandwidth, spreadingFactor, codingRate) = (kilohertz, width, factor, rate)
-        return [SimulatedFrame.ok]
-    }
-
-    /// manual_add, then telemetry, location policy and multiple acknowledgements as far as they are given.
-    private mutating func setOtherParameters(_ reader: inout ByteReader) throws(DecodeError) -> [[UInt8]] {
-        otherParameters[3] = try reader.read()
-        for index in [2, 1, 0] where reader.remaining > 0 { otherParameters[index] = try reader.read() }
-        return [SimulatedFrame.ok]
     }
 
     private func getChannel(_ reader: inout ByteReader) throws(DecodeError) -> [[UInt8]] {
@@ -150,9 +139,8 @@ extension SimulatedRadio {
         _ reader: inout ByteReader, word: String, now: Duration
     ) throws(DecodeError) -> [[UInt8]] {
         guard reader.readText() == word else { throw DecodeError(.invalidField("word"), offset: 1) }
+        restart()
         plan(.restart, at: now + settings.answerDelay)
-        messages = []
-        appVersion = 0
         return []
     }
 

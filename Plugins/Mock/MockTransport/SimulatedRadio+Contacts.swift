@@ -4,13 +4,29 @@
 internal import MeshWire
 
 extension SimulatedRadio {
-    /// GET_CONTACTS: the total, the rows changed after `since`, the newest change among them.
-    func listContacts(_ reader: inout ByteReader) throws(DecodeError) -> [[UInt8]] {
+    /// GET_CONTACTS: the total, then row by row those changed after `since`, and the newest change among them. One list
+    /// at a time (companion-protocol §1.9).
+    mutating func listContacts(_ reader: inout ByteReader, now: Duration) throws(DecodeError) -> [[UInt8]] {
         let since: UInt32 = reader.remaining >= 4 ? try reader.read() : 0
+        guard listing == nil else { return [SimulatedFrame.error(.badState)] }
         let rows = contacts.filter { $0.lastModified > since }
         let newest = rows.map(\.lastModified).max() ?? 0
-        return [SimulatedFrame.number(0x02, UInt32(contacts.count))] + rows.map { $0.frame(code: 0x03) }
-            + [SimulatedFrame.number(0x04, newest)]
+        listing = ContactListing(
+            rows: rows.map { $0.frame(code: 0x03) }[...], end: SimulatedFrame.number(0x04, newest))
+        plan(.answer(SimulatedFrame.number(0x02, UInt32(contacts.count))), at: now + settings.answerDelay)
+        plan(.contactRow, at: now + settings.answerDelay + settings.contactDelay)
+        return []
+    }
+
+    mutating func nextContactRow(now: Duration) -> [Output] {
+        guard var list = listing else { return [] }
+        guard let row = list.rows.popFirst() else {
+            listing = nil
+            return [.sendFrame(list.end)]
+        }
+        listing = list
+        plan(.contactRow, at: now + settings.contactDelay)
+        return [.sendFrame(row)]
     }
 
     /// The contact whose key comes next.
@@ -48,6 +64,37 @@ extension SimulatedRadio {
             return [SimulatedFrame.error(.notFound)]
         }
         contacts.remove(at: index)
+        return [SimulatedFrame.ok]
+    }
+
+    // MARK: Cards
+
+    /// EXPORT_CONTACT: an advert packet of the contact, or of this radio where no key is given.
+    func exportContact(_ reader: inout ByteReader, now: Duration) throws(DecodeError) -> [[UInt8]] {
+        guard reader.remaining >= 32 else {
+            let own = SimulatedContact(
+                publicKey: publicKey, kind: .chat, name: name, path: nil, lastAdvert: clock(now), latitude: latitude,
+                longitude: longitude, lastModified: 0)
+            return [[0x0B] + own.advert]
+        }
+        guard let contact = try contact(&reader) else { return [SimulatedFrame.error(.notFound)] }
+        return [[0x0B] + contact.advert]
+    }
+
+    /// IMPORT_CONTACT: the packet is taken as if it had just been heard.
+    mutating func importContact(_ reader: inout ByteReader, now: Duration) throws(DecodeError) -> [[UInt8]] {
+        guard reader.remaining >= SimulatedContact.shortestAdvert else {
+            throw DecodeError(.truncated(missing: 1), offset: reader.offset)
+        }
+        guard let contact = SimulatedContact(advert: &reader, now: clock(now)) else {
+            return [SimulatedFrame.error(.illegalArgument)]
+        }
+        if let index = contacts.firstIndex(where: { $0.publicKey == contact.publicKey }) {
+            contacts[index].lastModified = clock(now)
+        } else if contacts.count < SimulatedRadioSettings.maximumContacts {
+            contacts.append(contact)
+        }
+        follow(with: .push([0x80] + contact.publicKey))
         return [SimulatedFrame.ok]
     }
 

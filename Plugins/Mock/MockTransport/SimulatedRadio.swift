@@ -10,7 +10,12 @@ internal import MeshWire
 /// never speaks before it is spoken to, so pushes begin with the first command. The protocol leaves the order of answers
 /// and pushes open; here it is that of their times.
 ///
-/// Acknowledgement codes and signatures are random numbers: there is no cryptography in here.
+/// What firmware has once for everybody is here once, too: one queue of messages, which a read empties, laid out for the
+/// version that was told when they arrived; one contact list at a time; one pending request, forgotten at the next; one
+/// buffer for signatures; one flood scope. Custom variables of its own make it do what radios do when they are unwell
+/// (`SimulatedRadio+Variables.swift`).
+///
+/// There is no cryptography in here: acknowledgement codes, signatures and keys are hashes that anybody could make.
 public struct SimulatedRadio {
     /// What comes out.
     public enum Output: Hashable, Sendable {
@@ -24,7 +29,15 @@ public struct SimulatedRadio {
     enum Event {
         case answer([UInt8])
         case push([UInt8])
+        /// The next row of the contact list that is under way, or its end.
+        case contactRow
+        /// A node's answer to the request of that number.
+        case requestAnswered(Int, frame: [UInt8])
         case restart
+        /// Out of range for so long.
+        case away(Duration)
+        /// Nothing is answered or pushed for so long.
+        case silence(Duration)
         case delivered(acknowledgement: [UInt8], tripTime: UInt32)
         /// A message from a contact arrives.
         case directMessage(from: [UInt8], type: UInt8, text: String)
@@ -46,17 +59,33 @@ public struct SimulatedRadio {
         var isChannel: Bool
     }
 
+    /// A contact list as it goes out, row by row.
+    struct ContactListing {
+        var rows: ArraySlice<[UInt8]>
+        var end: [UInt8]
+    }
+
+    /// Which region a flood is for: SET_FLOOD_SCOPE (companion-protocol §1.5).
+    public enum FloodScope: Hashable, Sendable {
+        /// The default scope, if there is one.
+        case standard
+        /// None, whatever the default is.
+        case none
+        case key([UInt8])
+    }
+
     private struct Entry {
         var due: Duration
         var event: Event
     }
 
     /// Most companion builds (OFFLINE_QUEUE_SIZE, companion-protocol §1.9).
-    private static let messageQueueLimit = 256
+    static let messageQueueLimit = 256
 
     let settings: SimulatedRadioSettings
     var world: SimulatedWorld
-    let publicKey: [UInt8]
+    var publicKey: [UInt8]
+    var privateKey: [UInt8]
     var name: String
     var latitude: Int32 = 1_000
     var longitude: Int32 = -2_000
@@ -75,6 +104,26 @@ public struct SimulatedRadio {
     var contacts: [SimulatedContact] = []
     var channels: [UInt8: Channel] = [:]
     var messages: [QueuedMessage] = []
+    /// The contact list that is under way.
+    var listing: ContactListing?
+    /// How many requests there were, and the one whose answer is waited for.
+    var requests = 0
+    var pendingRequest: Int?
+    /// Whom it has logged in to, and whether as an administrator.
+    var logins: [[UInt8]: Bool] = [:]
+    /// What is to be signed; nil before SIGN_START.
+    var signing: [UInt8]?
+    /// Which region following floods are for.
+    public internal(set) var floodScope: FloodScope = .standard
+    var defaultScope: [UInt8] = []
+    var variables: [(name: String, value: String)] = [("gps", "0")]
+    /// What the command at hand leads to, and how long after its answer.
+    private var consequences: [(event: Event, delay: Duration)] = []
+    /// How many messages have arrived on demand.
+    var arrivals = 0
+    /// Until when it does not speak; until when it cannot be reached.
+    var silentUntil: Duration = .zero
+    public internal(set) var awayUntil: Duration = .zero
     /// What the newest DEVICE_QUERY said; 0 at boot (companion-protocol §1.4).
     var appVersion: UInt8 = 0
     var packets = (received: UInt32(0), sent: UInt32(0))
@@ -90,6 +139,7 @@ public struct SimulatedRadio {
         self.settings = settings
         var world = SimulatedWorld(seed: settings.seed)
         publicKey = world.bytes(32)
+        privateKey = SimulatedHash.bytes(64, of: publicKey)
         name = settings.name
         clockAtBoot = clock
         bootTime = now
@@ -106,6 +156,7 @@ public struct SimulatedRadio {
             channels[UInt8(index)] = Channel(name: names[index], secret: index == 0 ? publicSecret : world.bytes(16))
         }
         self.world = world
+        for _ in 0..<settings.waiting { _ = messageArrives(now: now) }
     }
 
     /// When ``deadlineReached(now:)`` is due.
@@ -120,6 +171,8 @@ public struct SimulatedRadio {
             plan(.packetHeard, every: settings.rxLogInterval, from: now)
         }
         for frame in answers(to: command, now: now) { plan(.answer(frame), at: now + settings.answerDelay) }
+        for each in consequences { plan(each.event, at: now + settings.answerDelay + each.delay) }
+        consequences = []
         return deadlineReached(now: now)
     }
 
@@ -136,10 +189,13 @@ public struct SimulatedRadio {
     /// The client has gone: answers under way are lost, and pushes wait for the next one.
     public mutating func clientLeft() {
         isAwake = false
+        listing = nil
         schedule.removeAll { entry in
             switch entry.event {
             case .directMessage, .channelMessage: false
-            case .answer, .push, .restart, .delivered, .advertDue, .messageDue, .packetHeard: true
+            case .answer, .push, .contactRow, .requestAnswered, .restart, .away, .silence, .delivered, .advertDue,
+                .messageDue, .packetHeard:
+                true
             }
         }
     }
@@ -151,8 +207,31 @@ public struct SimulatedRadio {
 
     /// Puts an event into the schedule, behind those of the same time.
     mutating func plan(_ event: Event, at due: Duration) {
+        let due = max(due, silentUntil)
         let index = schedule.lastIndex { $0.due <= due }.map { $0 + 1 } ?? 0
         schedule.insert(Entry(due: due, event: event), at: index)
+    }
+
+    /// Puts an event into the schedule that comes behind the answer to the command at hand.
+    mutating func follow(with event: Event, in delay: Duration = .zero) {
+        consequences.append((event, delay))
+    }
+
+    /// Forgets what is left of the contact list.
+    mutating func abandonListing() {
+        listing = nil
+        schedule.removeAll { if case .contactRow = $0.event { true } else { false } }
+    }
+
+    /// Forgets what a restart forgets.
+    mutating func restart() {
+        abandonListing()
+        messages = []
+        appVersion = 0
+        pendingRequest = nil
+        logins = [:]
+        signing = nil
+        floodScope = .standard
     }
 
     private mutating func plan(_ event: Event, every interval: Duration, from now: Duration) {
@@ -162,7 +241,18 @@ public struct SimulatedRadio {
     private mutating func happen(_ event: Event, at now: Duration) -> [Output] {
         switch event {
         case .answer(let frame), .push(let frame): return [.sendFrame(frame)]
+        case .contactRow: return nextContactRow(now: now)
+        case .requestAnswered(let request, let frame):
+            guard request == pendingRequest else { return [] }
+            pendingRequest = nil
+            return [.sendFrame(frame)]
         case .restart: return [.dropLink]
+        case .away(let duration):
+            awayUntil = now + duration
+            return [.dropLink]
+        case .silence(let duration):
+            silentUntil = now + duration
+            return []
         case .delivered(let acknowledgement, let tripTime):
             return [.sendFrame(SimulatedFrame.sendConfirmed(acknowledgement, tripTime: tripTime))]
         case .directMessage(let prefix, let type, let text):

@@ -20,6 +20,12 @@ public struct SimulatedRadioSettings: Sendable, Hashable {
     public var rxLogInterval: Duration
     /// From a command to its answer.
     public var answerDelay: Duration
+    /// From one row of the contact list to the next; commands that come meanwhile are answered in between.
+    public var contactDelay: Duration
+    /// From something sent to what comes back over the air, at most.
+    public var tripTime: Duration
+    /// How many messages wait for the first app, laid out for one that has not told its version.
+    public var waiting: Int
     /// Whether people answer what they are sent.
     public var reply: Bool
     public var batteryMillivolts: UInt16
@@ -31,7 +37,8 @@ public struct SimulatedRadioSettings: Sendable, Hashable {
         name: String = "Simulated", seed: UInt64 = 1, contacts: Int = 12, channels: Int = 2,
         advertInterval: Duration = .seconds(30), messageInterval: Duration = .seconds(45),
         rxLogInterval: Duration = .seconds(5), answerDelay: Duration = .milliseconds(5), reply: Bool = true,
-        batteryMillivolts: UInt16 = 4_050
+        batteryMillivolts: UInt16 = 4_050, contactDelay: Duration = .zero, tripTime: Duration = .milliseconds(1_800),
+        waiting: Int = 0
     ) {
         self.name = name
         self.seed = seed
@@ -41,6 +48,9 @@ public struct SimulatedRadioSettings: Sendable, Hashable {
         self.messageInterval = messageInterval
         self.rxLogInterval = rxLogInterval
         self.answerDelay = answerDelay
+        self.contactDelay = contactDelay
+        self.tripTime = max(tripTime, .zero)
+        self.waiting = min(max(waiting, 0), SimulatedRadio.messageQueueLimit)
         self.reply = reply
         self.batteryMillivolts = batteryMillivolts
     }
@@ -58,6 +68,10 @@ public struct SimulatedRadioSettings: Sendable, Hashable {
         OptionSpec(
             "rx_log_interval", .duration, default: "5s", help: "Between packets heard of other nodes; 0s: none."),
         OptionSpec("answer_delay", .duration, default: "5ms", help: "From a command to its answer."),
+        OptionSpec("contact_delay", .duration, default: "0s", help: "Between the rows of the contact list."),
+        OptionSpec(
+            "trip_time", .duration, default: "1800ms", help: "What an answer over the air takes, at most."),
+        OptionSpec("waiting", .int, default: "0", help: "How many messages wait at the start, 0 to 256."),
         OptionSpec("reply", .bool, default: "true", help: "Whether contacts answer the messages they are sent."),
         OptionSpec("battery_mv", .int, default: "4050", help: "The battery's voltage in millivolts, 0 to 65535."),
     ]
@@ -67,6 +81,7 @@ public struct SimulatedRadioSettings: Sendable, Hashable {
         var issues: [OptionIssue] = []
         for (name, range) in [
             ("contacts", 0...maximumContacts), ("channels", 0...8), ("battery_mv", 0...65_535), ("seed", 0...Int.max),
+            ("waiting", 0...SimulatedRadio.messageQueueLimit),
         ] where !range.contains(options.int(name)) {
             issues.append(
                 OptionIssue(
@@ -87,6 +102,8 @@ public struct SimulatedRadioSettings: Sendable, Hashable {
             channels: options.int("channels"), advertInterval: options.duration("advert_interval"),
             messageInterval: options.duration("message_interval"), rxLogInterval: options.duration("rx_log_interval"),
             answerDelay: options.duration("answer_delay"), reply: options.bool("reply"),
-            batteryMillivolts: UInt16(clamping: options.int("battery_mv")))
+            batteryMillivolts: UInt16(clamping: options.int("battery_mv")),
+            contactDelay: options.duration("contact_delay"), tripTime: options.duration("trip_time"),
+            waiting: options.int("waiting"))
     }
 }

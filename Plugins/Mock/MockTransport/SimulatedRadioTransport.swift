@@ -7,7 +7,10 @@ public import MeshLoop
 public import MeshTransportAPI
 internal import MeshWire
 
-/// A link to a ``SimulatedRadio``, which lives as long as the transport: what a newcomer without hardware connects to.
+/// A link to a ``SimulatedRadio``: what a newcomer without hardware connects to.
+///
+/// The radio lives on between links, as hardware does: as long as this transport, or as long as the
+/// ``MockTransportFactory`` that made it, for all transports of one device.
 ///
 /// While connected it must not be dropped without ``disconnect()``.
 public actor SimulatedRadioTransport: TransportDiagnosing {
@@ -16,9 +19,8 @@ public actor SimulatedRadioTransport: TransportDiagnosing {
 
     public nonisolated let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-    private let settings: SimulatedRadioSettings
+    private let unit: SimulatedRadioUnit
     private let environment: TransportEnvironment
-    private var radio: SimulatedRadio?
     private var inbox: MockInbox?
     private var timer: LoopTimer?
     private var framesReceived: Int64 = 0
@@ -26,10 +28,16 @@ public actor SimulatedRadioTransport: TransportDiagnosing {
     private var framesDropped: Int64 = 0
 
     public init(loop: EventLoop, settings: SimulatedRadioSettings, environment: TransportEnvironment) {
+        self.init(loop: loop, unit: SimulatedRadioUnit(settings), environment: environment)
+    }
+
+    init(loop: EventLoop, unit: SimulatedRadioUnit, environment: TransportEnvironment) {
         self.loop = loop
-        self.settings = settings
+        self.unit = unit
         self.environment = environment
     }
+
+    private var settings: SimulatedRadioSettings { unit.settings }
 
     public func connect() async throws {
         guard inbox == nil else {
@@ -40,9 +48,14 @@ public actor SimulatedRadioTransport: TransportDiagnosing {
             report(.phase(.idle))
             throw MeshError(.cancelled, "the attempt to connect to \(settings.name) was cancelled")
         }
-        if radio == nil {
-            radio = SimulatedRadio(settings, now: loop.now, clock: UInt32(clamping: time(nil)))
+        if unit.radio == nil {
+            unit.radio = SimulatedRadio(settings, now: loop.now, clock: UInt32(clamping: time(nil)))
         }
+        if let radio = unit.radio, radio.awayUntil > loop.now {
+            report(.phase(.idle))
+            throw MeshError(.connectionFailed, "\(settings.name) is out of reach; that is what it was told")
+        }
+        unit.take { self.assumeIsolated { $0.end(reason: MeshError(.linkClosedByPeer, "another client came")) } }
         inbox = MockInbox(limit: Self.inboxLimit)
         timer = LoopTimer(loop)
         report(.phase(.connected))
@@ -59,7 +72,7 @@ public actor SimulatedRadioTransport: TransportDiagnosing {
         guard let inbox else { return }
         self.inbox = nil
         timer = nil
-        radio?.clientLeft()
+        unit.leave()
         report(.down(reason: reason))
         inbox.finish(discarding: reason == nil)
         report(.phase(.idle))
@@ -76,21 +89,21 @@ public actor SimulatedRadioTransport: TransportDiagnosing {
                 "a frame of \(data.count) bytes exceeds the \(CompanionFraming.maximumPayload) that the link carries")
         }
         framesSent += 1
-        perform(radio?.commandReceived(Array(data), now: loop.now) ?? [])
+        perform(unit.radio?.commandReceived(Array(data), now: loop.now) ?? [])
     }
 
     private func deadlineReached() {
-        perform(radio?.deadlineReached(now: loop.now) ?? [])
+        perform(unit.radio?.deadlineReached(now: loop.now) ?? [])
     }
 
     private func perform(_ outputs: [SimulatedRadio.Output]) {
         for output in outputs {
             switch output {
             case .sendFrame(let frame): deliver(frame)
-            case .dropLink: end(reason: MeshError(.linkClosedByPeer, "\(settings.name) restarted"))
+            case .dropLink: end(reason: MeshError(.linkClosedByPeer, "\(settings.name) closed the link"))
             }
         }
-        if let timer, let deadline = radio?.nextDeadline {
+        if let timer, let deadline = unit.radio?.nextDeadline {
             timer.schedule(after: deadline - loop.now) { self.deadlineReached() }
         }
     }
@@ -116,7 +129,7 @@ public actor SimulatedRadioTransport: TransportDiagnosing {
         ]
     }
 
-    private nonisolated var peer: String { "simulated radio \(settings.name)" }
+    private nonisolated var peer: String { "simulated radio \(unit.settings.name)" }
 
     private nonisolated func report(_ event: LinkEvent) {
         environment.linkEvents(event)

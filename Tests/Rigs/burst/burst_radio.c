@@ -43,6 +43,8 @@ struct radio {
     uint32_t sequence;            /* of the next push; goes on over connections */
     uint64_t to_push;             /* pushes of the running burst not yet made */
     size_t push_length;
+    uint64_t mail;                /* messages that wait to be read */
+    uint32_t next_mail;
 };
 
 /* A burst in portions. */
@@ -174,8 +176,30 @@ static void answer(struct radio *radio, const uint8_t *asked, size_t length) {
         memset(reply + 34, asked[1], 16);
         append(host, reply, 50);
         return;
-    case 10:                                      /* SYNC_NEXT_MESSAGE: NO_MORE_MESSAGES */
-        append(host, (const uint8_t[]){10}, 1);
+    case 10:                                      /* SYNC_NEXT_MESSAGE: CONTACT_MSG_RECV_V3, NO_MORE_MESSAGES */
+        if (!radio->mail) {
+            append(host, (const uint8_t[]){10}, 1);
+            return;
+        }
+        radio->mail--;
+        snprintf(name, sizeof name, "mail %u", radio->next_mail);
+        reply[0] = 16, reply[1] = 20;
+        memset(reply + 4, 0xC0, 6);
+        reply[10] = 0xFF;
+        put32(reply + 12, 1704067200 + radio->next_mail++);
+        memcpy(reply + 16, name, strlen(name));
+        append(host, reply, 16 + strlen(name));
+        return;
+    case 42:                                      /* GET_ADVERT_PATH: ADVERT_PATH, its time the key's first four bytes */
+        if (length < 34) break;
+        reply[0] = 22;
+        memcpy(reply + 1, asked + 2, 4);
+        append(host, reply, 6);
+        return;
+    case 56:                                      /* GET_STATS: STATS of the radio */
+        if (length < 2 || asked[1] != 1) break;
+        reply[0] = 24, reply[1] = 1;
+        append(host, reply, 14);
         return;
     case 4:                                       /* GET_CONTACTS: none */
         append(host, (const uint8_t[]){2, 0, 0, 0, 0}, 5);
@@ -334,7 +358,10 @@ static const char *command(char *line) {
         } else if (!strcmp(word, "kick")) close_host(&radios[i], "kicked");
         else if (!strcmp(word, "dark")) go_dark(&radios[i]);
         else if (!strcmp(word, "light")) go_light(&radios[i]);
-        else if (!strcmp(word, "reset")) counted.peak_handshaking = counted.handshaking;
+        else if (!strcmp(word, "mail")) {
+            radios[i].mail += count;
+            if (radios[i].host) append(radios[i].host, (const uint8_t[]){0x83}, 1), flush(&radios[i]);
+        } else if (!strcmp(word, "reset")) counted.peak_handshaking = counted.handshaking;
         else if (strcmp(word, "status")) return "unknown command";
     }
     return NULL;

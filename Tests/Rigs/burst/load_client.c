@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <sys/timerfd.h>
 
-enum question { TIME, BATTERY, CHANNEL, QUESTIONS };
+enum question { TIME, BATTERY, CHANNEL, PATH, QUESTIONS };
 
 struct client {
     int descriptor;
@@ -22,7 +22,7 @@ struct client {
     bool paused;                  /* was told that the radio is away, and asks again a little later */
     bool waiting;                 /* for an answer to `question` about `index`, asked at `since` */
     enum question question;
-    uint8_t index;
+    uint32_t index;
     uint64_t since;
     size_t in_count;
     uint8_t in[1 << 16];
@@ -81,15 +81,19 @@ static void ask_next(struct client *client) {
     client->question = !strcmp(ask, "time")      ? TIME
                        : !strcmp(ask, "battery") ? BATTERY
                        : !strcmp(ask, "channel") ? CHANNEL
+                       : !strcmp(ask, "path")    ? PATH
                                                  : (enum question)((number + client->asked) % QUESTIONS);
-    client->index = (uint8_t)(number * 37 + client->asked);
+    client->index = (uint32_t)(number * 37 + client->asked);
+    uint8_t path[34] = {42};
+    put32(path + 2, client->index);
     client->asked++;
     client->waiting = true;
     client->since = now_ns();
     switch (client->question) {
     case TIME: send_command(client, (const uint8_t[]){5}, 1); break;
     case BATTERY: send_command(client, (const uint8_t[]){20}, 1); break;
-    default: send_command(client, (const uint8_t[]){31, client->index}, 2); break;
+    case CHANNEL: send_command(client, (const uint8_t[]){31, (uint8_t)client->index}, 2); break;
+    default: send_command(client, path, sizeof path); break;
     }
 }
 
@@ -99,10 +103,11 @@ static bool answers(const struct client *client, const uint8_t *reply, size_t le
     switch (client->question) {
     case TIME: return reply[0] == 9 && length == 5;
     case BATTERY: return reply[0] == 12 && length == 11 && get16(reply + 1) == 4100;
+    case PATH: return reply[0] == 22 && length == 6 && get32(reply + 1) == client->index;
     default:
-        snprintf(name, sizeof name, "channel %u", client->index);
-        return reply[0] == 18 && length == 50 && reply[1] == client->index && !strcmp((const char *)reply + 2, name)
-            && reply[49] == client->index;
+        snprintf(name, sizeof name, "channel %u", (uint8_t)client->index);
+        return reply[0] == 18 && length == 50 && reply[1] == (uint8_t)client->index
+            && !strcmp((const char *)reply + 2, name) && reply[49] == (uint8_t)client->index;
     }
 }
 

@@ -178,11 +178,11 @@ class Rig:
         return process
 
     async def radios(self, *options):
-        """Companion radios of openhop-core; `.ports` and `.keys` (by name) once they are up."""
+        """Radios and stations of openhop-core; `.ports` and `.keys` (by name) once they are up."""
         radios = await self.start("radios", "radios/radios.py", *options)
         await radios.event("ready")
         radios.ports = [item["port"] for item in radios.all("radio")]
-        radios.keys = {item["name"]: item["public_key"] for item in radios.all("radio")}
+        radios.keys = {item["name"]: item["public_key"] for item in radios.all("radio") + radios.all("station")}
         return radios
 
     async def burst(self, *options):

@@ -11,10 +11,15 @@ class Ether:
     def __init__(self, latency=0.0, loss=0.0, seed=1):
         self.radios, self.latency, self.loss = [], latency, loss
         self.chance = random.Random(seed)
+        self.deaf = set()                        # pairs of radios that do not hear each other
+
+    def hears(self, a, b, yes):
+        for pair in ((a, b), (b, a)):
+            (self.deaf.discard if yes else self.deaf.add)(pair)
 
     def send(self, sender, data):
         for receiver in self.radios:
-            if receiver is sender:
+            if receiver is sender or (sender, receiver) in self.deaf:
                 continue
             if self.loss and self.chance.random() < self.loss:
                 continue

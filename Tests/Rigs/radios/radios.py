@@ -4,24 +4,28 @@
 """Companion radios without LoRa hardware: openhop-core nodes that hear each other inside this process.
 
     radios.py --count 2                            two companions, each on a free TCP port of 127.0.0.1
-    radios.py --count 1 --port 5100 --contacts 300
+    radios.py --count 1 --port 5100 --contacts 300 --repeaters 1 --rooms 1
 
-Prints one JSON line for each companion {"ev": "radio", "name", "port", "public_key"}, then {"ev": "ready"}, and serves
-until told to stop.
+Prints one JSON line for each companion {"ev": "radio", "name", "port", "public_key"} and each station
+{"ev": "station", "kind", "name", "public_key"}, then {"ev": "ready"}, and serves until told to stop.
 
-Commands on standard input; I and J number the radios.
+Commands on standard input; I and J number the radios, stations after companions.
     say I J TEXT         companion I sends a direct message to companion J
     chan I N TEXT        companion I says something on channel N (0 is Public)
-    advert I             companion I floods an advert
+    advert I             radio or station I floods an advert
     drop I / serve I     stop companion I's TCP server / start it again on the same port
     kick I               close companion I's client connection, keep serving
+    deaf I J / hear I J  radios I and J stop / start hearing each other (for paths over a repeater)
     latency SECONDS      from now on
     loss P               share of packets that get lost from now on, 0 to 1
     contacts I N         give companion I N more synthetic contacts
+    mail I J N TEXT      N messages `TEXT 0` ... from companion J wait at companion I, without the air; channels take turns
+    log I [N]            commands that companion I got from clients: how many of each code, and the last N frames
     status               packets sent and heard by each radio
 """
 import argparse
 import asyncio
+import collections
 import hashlib
 import logging
 import os
@@ -38,9 +42,10 @@ from openhop_core.protocol.cayenne_lpp import encode_temperature                
 
 from ether import Ether, EtherRadio                                             # noqa: E402
 from rigio import event, read_commands                                          # noqa: E402
+from stations import BATTERY_MV, TEMPERATURE, Repeater, RoomServer              # noqa: E402
 
 NEVER = 10 ** 9
-BATTERY_MV, TEMPERATURE = 4100, 21.5
+FRAMES_KEPT = 20000
 PUBLIC_CHANNEL = bytes.fromhex("8b3387e9c5cdea6ac9e5edbaa115cd72")      # every MeshCore radio has it
 SHOWN = {"frequency": 869525000, "bandwidth": 250000, "spreading_factor": 11, "coding_rate": 5, "tx_power": 20}
 
@@ -53,6 +58,15 @@ class Server(CompanionFrameServer):
 
     def _get_self_telemetry_lpp(self):
         return encode_temperature(1, TEMPERATURE)
+
+    def __init__(self, *words, **options):
+        super().__init__(*words, **options)
+        self.counts, self.frames = collections.Counter(), collections.deque(maxlen=FRAMES_KEPT)
+
+    async def _handle_cmd(self, payload):
+        self.counts[payload[0] if payload else None] += 1
+        self.frames.append(payload.hex())
+        await super()._handle_cmd(payload)
 
     async def serve(self):
         await self.start()
@@ -72,7 +86,8 @@ class Rig:
     def __init__(self, options):
         self.options = options
         self.ether = Ether(options.latency, options.loss, options.seed)
-        self.companions, self.servers = [], []
+        self.companions, self.servers, self.stations = [], [], []
+        self.mailed = 0
 
     async def start(self):
         options = self.options
@@ -92,6 +107,13 @@ class Rig:
             await server.serve()
             self.servers.append(server)
             event("radio", name=name, port=server.port, public_key=key.hex())
+        for kind, wanted, title in ((Repeater, options.repeaters, "Repeater"), (RoomServer, options.rooms, "Room")):
+            for number in range(wanted):
+                name = f"{title} {number}"
+                station = kind(EtherRadio(self.ether), identity(name), name, options.password, options.guest, event)
+                await station.start()
+                self.stations.append(station)
+                event("station", kind=station.kind, name=name, public_key=station.identity.get_public_key().hex())
         for companion in self.companions:
             await companion.advertise()
         await asyncio.sleep(options.latency + 0.2)           # everybody has heard everybody
@@ -106,6 +128,23 @@ class Rig:
                 out_path=key[:number % 3], last_advert_timestamp=now - number, lastmod=now - number,
                 gps_lat=47 + number / 1000, gps_lon=8 + number / 1000))
 
+    async def mail(self, companion, sender, count, text):
+        """As if the packets had just been heard and decrypted; every second one came on channel 0."""
+        key = self.companions[sender].get_public_key().hex()
+        for number in range(count):
+            self.mailed += 1
+            heard = {"timestamp": int(time.time()), "packet_hash": f"mail-{self.mailed}", "path_len": 0,
+                     "network_info": {"snr": EtherRadio.snr, "rssi": EtherRadio.rssi}}
+            if number % 2:
+                await companion._handle_new_channel_message(
+                    {**heard, "channel_name": "Public", "full_content": f"Radio {sender}: {text} {number}"})
+            else:
+                await companion._handle_new_message(
+                    {**heard, "contact_pubkey": key, "txt_type": 0, "message_text": f"{text} {number}"})
+
+    def radio(self, number):
+        return self.ether.radios[int(number)]
+
     async def command(self, words):
         """One line of standard input."""
         word, rest = words[0], words[1:]
@@ -117,17 +156,26 @@ class Rig:
             sender = self.companions[int(rest[0])]
             return {"success": await sender.send_channel_message(int(rest[1]), " ".join(rest[2:]))}
         if word == "advert":
-            await self.companions[int(rest[0])].advertise()
+            await (self.companions + self.stations)[int(rest[0])].advertise()
         elif word == "drop":
             await self.servers[int(rest[0])].stop()
         elif word == "serve":
             await self.servers[int(rest[0])].serve()
         elif word == "kick":
             self.servers[int(rest[0])].kick()
+        elif word in ("deaf", "hear"):
+            self.ether.hears(self.radio(rest[0]), self.radio(rest[1]), word == "hear")
         elif word in ("latency", "loss"):
             setattr(self.ether, word, float(rest[0]))
         elif word == "contacts":
             self.add_contacts(self.companions[int(rest[0])], int(rest[1]))
+        elif word == "mail":
+            await self.mail(self.companions[int(rest[0])], int(rest[1]), int(rest[2]), " ".join(rest[3:]))
+        elif word == "log":
+            server = self.servers[int(rest[0])]
+            last = int(rest[1]) if len(rest) > 1 else 0
+            return {"counts": {str(code): count for code, count in server.counts.items()},
+                    "frames": list(server.frames)[len(server.frames) - last:] if last else []}
         elif word == "status":
             return {"radios": [{"sent": r.sent, "heard": r.received} for r in self.ether.radios]}
         else:
@@ -141,6 +189,10 @@ async def main():
     add("--count", type=int, default=2, help="companions")
     add("--port", type=int, default=0, help="first TCP port; 0 takes free ones")
     add("--bind", default="127.0.0.1")
+    add("--repeaters", type=int, default=0)
+    add("--rooms", type=int, default=0)
+    add("--password", default="password", help="admin password of the stations")
+    add("--guest", default="hello", help="guest password of the stations")
     add("--contacts", type=int, default=0, help="synthetic contacts in each companion")
     add("--latency", type=float, default=0.03, metavar="SECONDS",
         help="from one radio to another; without any, clients miss answers that come before they listen")
