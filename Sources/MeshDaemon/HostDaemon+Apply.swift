@@ -90,6 +90,9 @@ extension HostDaemon {
 
     /// Opens a share; throws when one of its addresses cannot be bound.
     func openShare(_ share: ShareConfig) async throws(MeshError) {
+        guard share.tokens.isEmpty, share.tls == nil else {
+            throw MeshError(.configurationInvalid, "share \(share.id): tokens and TLS cannot be used yet")
+        }
         var addresses: [SocketAddress] = []
         for listen in share.listen {
             switch listen {
