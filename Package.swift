@@ -80,7 +80,9 @@ let package = Package(
         swiftTarget("MeshTransportTesting", ["MeshTransportAPI"]),
         // host
         swiftTarget("MeshConfig", ["CToml", "MeshTransportAPI"]),
-        swiftTarget("MeshSharing", ["MeshWire", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime"]),
+        swiftTarget(
+            "MeshSharing",
+            ["MeshWire", "MeshCrypto", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime"]),
         swiftTarget(
             "MeshDaemon",
             [
@@ -116,7 +118,7 @@ let package = Package(
         tests(
             "MeshSharingTests",
             [
-                "MeshSharing", "MeshCompanion", "MeshWire", "MeshRuntime", "MeshTransportAPI", "MeshLoop",
+                "MeshSharing", "MeshCompanion", "MeshCrypto", "MeshWire", "MeshRuntime", "MeshTransportAPI", "MeshLoop",
                 "MeshMockTransport", "MeshTestSupport",
             ]),
         tests(
