@@ -43,6 +43,7 @@ let package = Package(
         .library(name: "MeshTransportAPI", targets: ["MeshTransportAPI"]),
         .library(name: "MeshLoop", targets: ["MeshLoop"]),
         .library(name: "MeshWire", targets: ["MeshWire"]),
+        .library(name: "MeshCrypto", targets: ["MeshCrypto"]),
         .library(name: "MeshCompanion", targets: ["MeshCompanion"]),
         .library(name: "MeshRuntime", targets: ["MeshRuntime"]),
         .library(name: "MeshJournal", targets: ["MeshJournal"]),
@@ -62,12 +63,15 @@ let package = Package(
         // C
         .systemLibrary(name: "CLibUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        // OpenSSL is loaded when it is first needed, not linked, so there is no pkgConfig (Sources/COpenSSL/shim.h).
+        .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
         .target(name: "CTransportABI", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
         .target(
             name: "CToml", cxxSettings: [.define("TOML_EXCEPTIONS", to: "0"), .define("TOML_HEADER_ONLY", to: "1")]),
         // pure
         swiftTarget("MeshWire"),
-        swiftTarget("MeshCompanion", ["MeshWire", "MeshTransportAPI"]),
+        swiftTarget("MeshCrypto", ["COpenSSL"]),
+        swiftTarget("MeshCompanion", ["MeshWire", "MeshCrypto", "MeshTransportAPI"]),
         // contracts
         swiftTarget("MeshTransportAPI"),
         // runtime
@@ -81,7 +85,9 @@ let package = Package(
         swiftTarget("MeshConfig", ["CToml", "MeshTransportAPI"]),
         swiftTarget(
             "MeshSharing",
-            ["MeshWire", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshJournal"]),
+            [
+                "MeshWire", "MeshCrypto", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshJournal",
+            ]),
         swiftTarget(
             "MeshDaemon",
             [
@@ -101,6 +107,7 @@ let package = Package(
         .target(
             name: "MeshTestSupport", dependencies: ["MeshLoop"], path: "Tests/MeshTestSupport", swiftSettings: common),
         tests("MeshWireTests", ["MeshWire", "MeshTestSupport"]),
+        tests("MeshCryptoTests", ["MeshCrypto"]),
         tests("MeshCompanionTests", ["MeshCompanion", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
@@ -122,7 +129,7 @@ let package = Package(
         tests(
             "MeshSharingTests",
             [
-                "MeshSharing", "MeshCompanion", "MeshWire", "MeshRuntime", "MeshTransportAPI", "MeshLoop",
+                "MeshSharing", "MeshCompanion", "MeshCrypto", "MeshWire", "MeshRuntime", "MeshTransportAPI", "MeshLoop",
                 "MeshMockTransport", "MeshTestSupport",
             ]),
         tests(

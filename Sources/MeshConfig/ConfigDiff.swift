@@ -12,6 +12,8 @@ public struct ConfigDiff: Sendable, Hashable {
     /// Names of devices whose link must be made anew. What does not touch the link, such as `autoconnect`, is not
     /// counted: it holds from the next time it is looked at.
     public var devicesChanged: [String]
+    /// Names of devices of which ``DeviceConfig/companion`` changed, and the link did not have to be touched for it.
+    public var companionsChanged: [String]
     /// ``ShareConfig/id``s, in the order of the new configuration.
     public var sharesAdded: [String]
     /// ``ShareConfig/id``s, in the order of the old configuration.
@@ -30,21 +32,22 @@ public struct ConfigDiff: Sendable, Hashable {
         devicesAdded = devices.added
         devicesRemoved = devices.removed
         devicesChanged = devices.changed
+        companionsChanged = Self.compare(old.devices, new.devices, id: \.name, facts: \.companion).changed
 
         let shares = Self.compare(old.shares, new.shares, id: \.id, facts: \.facts)
         sharesAdded = shares.added
         sharesRemoved = shares.removed
         sharesChanged = shares.changed
 
-        let changedKeys = DaemonConfig.keys.filter { !$0.isSame(old.daemon, new.daemon) }
-        restartRequired = changedKeys.filter(\.spec.needsRestart).map { "daemon.\($0.spec.name)" }
+        restartRequired = HostConfig.restartKeys.filter { !$0.isSame(old, new) }.map(\.name)
         logLevel = old.daemon.logLevel == new.daemon.logLevel ? nil : new.daemon.logLevel
     }
 
     /// Whether there is nothing to do.
     public var isEmpty: Bool {
         devicesAdded.isEmpty && devicesRemoved.isEmpty && devicesChanged.isEmpty && sharesAdded.isEmpty
-            && sharesRemoved.isEmpty && sharesChanged.isEmpty && restartRequired.isEmpty && logLevel == nil
+            && companionsChanged.isEmpty && sharesRemoved.isEmpty && sharesChanged.isEmpty && restartRequired.isEmpty
+            && logLevel == nil
     }
 
     private static func compare<Element, Facts: Equatable>(
@@ -66,6 +69,7 @@ extension DeviceConfig {
         var facts = self
         facts.position = .none
         facts.autoconnect = true
+        facts.companion = CompanionConfig()
         facts.isOptional = false
         return facts
     }
@@ -79,23 +83,27 @@ extension ShareConfig {
     }
 }
 
-extension DaemonConfig {
-    fileprivate struct Key {
-        var spec: KeySpec
-        var isSame: (DaemonConfig, DaemonConfig) -> Bool
+extension HostConfig {
+    /// A key that takes effect when the daemon starts again.
+    fileprivate struct RestartKey {
+        var name: String
+        var isSame: (HostConfig, HostConfig) -> Bool
 
-        init<Value: Equatable>(_ key: ConfigKey<Value>, _ value: @escaping (DaemonConfig) -> Value) {
-            spec = key.spec
+        init<Value: Equatable>(_ section: String, _ key: ConfigKey<Value>, _ value: @escaping (HostConfig) -> Value) {
+            assert(key.spec.needsRestart)
+            name = "\(section).\(key.spec.name)"
             isSame = { value($0) == value($1) }
         }
     }
 
-    fileprivate static var keys: [Key] {
+    fileprivate static var restartKeys: [RestartKey] {
         [
-            Key(ConfigSchema.Daemon.logLevel, \.logLevel),
-            Key(ConfigSchema.Daemon.stateDir, \.stateDirectory),
-            Key(ConfigSchema.Daemon.controlSocket, \.controlSocket),
-            Key(ConfigSchema.Daemon.modulePath, \.modulePath),
+            RestartKey("daemon", ConfigSchema.Daemon.stateDir, \.daemon.stateDirectory),
+            RestartKey("daemon", ConfigSchema.Daemon.controlSocket, \.daemon.controlSocket),
+            RestartKey("daemon", ConfigSchema.Daemon.modulePath, \.daemon.modulePath),
+            RestartKey("journal", ConfigSchema.Journal.maxMessages, \.journal.maximumMessages),
+            RestartKey("journal", ConfigSchema.Journal.maxAge, \.journal.maximumAge),
+            RestartKey("journal", ConfigSchema.Journal.sync, \.journal.sync),
         ]
     }
 }

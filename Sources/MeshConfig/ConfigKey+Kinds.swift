@@ -25,10 +25,12 @@ extension ConfigKey where Value == Bool {
 }
 
 extension ConfigKey where Value == Int {
-    static func int(_ name: String, _ range: ClosedRange<Int>, default value: Int, help: String) -> ConfigKey {
+    static func int(
+        _ name: String, _ range: ClosedRange<Int>, default value: Int, restart: Bool = false, help: String
+    ) -> ConfigKey {
         ConfigKey(
             name, type: "\(range.lowerBound) to \(range.upperBound)", fallback: value, defaultText: "\(value)",
-            help: help
+            restart: restart, help: help
         ) { node throws(Complaint) in
             let number: Int64
             switch node.value {
@@ -54,11 +56,11 @@ extension ConfigKey where Value == Int {
 
 extension ConfigKey where Value == Duration {
     static func duration(
-        _ name: String, _ range: ClosedRange<Duration>, default value: Duration, help: String
+        _ name: String, _ range: ClosedRange<Duration>, default value: Duration, restart: Bool = false, help: String
     ) -> ConfigKey {
         ConfigKey(
             name, type: "duration, \(range.lowerBound.optionText) to \(range.upperBound.optionText)", fallback: value,
-            defaultText: value.optionText.quoted, help: help
+            defaultText: value.optionText.quoted, restart: restart, help: help
         ) { node throws(Complaint) in
             guard let text = node.text else {
                 let hint =
@@ -79,10 +81,10 @@ extension ConfigKey where Value == Duration {
 }
 
 extension ConfigKey where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
-    static func choice(_ name: String, default value: Value, help: String) -> ConfigKey {
+    static func choice(_ name: String, default value: Value, restart: Bool = false, help: String) -> ConfigKey {
         ConfigKey(
             name, type: "one of \(choices.joined(separator: ", "))", fallback: value,
-            defaultText: value.rawValue.quoted, help: help
+            defaultText: value.rawValue.quoted, restart: restart, help: help
         ) { node throws(Complaint) in
             try chosen(Value.init(rawValue:), among: choices, key: name, node)
         }

@@ -75,10 +75,11 @@ extension ConfigOverride {
                 throw refusal("a name cannot be set")
             }
             let name = try existingName(path[1], among: root.names(inList: list))
-            var table = ConfigTable()
-            table.set(entry("name", .string(name)))
-            table.set(nested(path[2...]))
-            return ConfigTable([entry(list, .array([ConfigNode(.table(table), at: position)]))])
+            var inner = nested(path[2...])
+            if list == "share", path[2] == "token" {
+                inner = try token(of: root.elements(inList: list).first { $0["name"]?.node.text == name })
+            }
+            return ConfigTable([element(of: list, name: name, inner)])
         case "module":
             guard path.count >= 3 else {
                 throw refusal("it names no key of one module", hint: "write the name of the module and a key")
@@ -88,6 +89,24 @@ extension ConfigOverride {
         default:
             return ConfigTable([nested(path[...])])
         }
+    }
+
+    /// `share.NAME.token.NAME.KEY`.
+    private func token(of share: ConfigTable?) throws(ConfigDiagnostic) -> ConfigEntry {
+        guard path.count >= 5 else {
+            throw refusal("it names no key of one token", hint: "write the name of the token and a key")
+        }
+        guard path[4...] != ["name"] else {
+            throw refusal("a name cannot be set")
+        }
+        let name = try existingName(path[3], among: share?.names(inList: "token") ?? [])
+        return element(of: "token", name: name, nested(path[4...]))
+    }
+
+    /// A list with one element, which has a name and one key more.
+    private func element(of list: String, name: String, _ inner: ConfigEntry) -> ConfigEntry {
+        let table = ConfigTable([entry("name", .string(name)), inner])
+        return entry(list, .array([ConfigNode(.table(table), at: position)]))
     }
 
     private func nested(_ path: ArraySlice<String>) -> ConfigEntry {
@@ -118,8 +137,13 @@ extension ConfigOverride {
 extension ConfigTable {
     /// The names in a list of named tables.
     func names(inList list: String) -> [String] {
+        elements(inList: list).compactMap { $0["name"]?.node.text }.uniqued
+    }
+
+    /// The tables in a list of tables.
+    func elements(inList list: String) -> [ConfigTable] {
         guard case .array(let elements)? = self[list]?.node.value else { return [] }
-        return elements.compactMap { $0.table?["name"]?.node.text }.uniqued
+        return elements.compactMap(\.table)
     }
 
     /// The modules that have a section or a device.

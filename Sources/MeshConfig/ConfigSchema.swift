@@ -7,7 +7,8 @@ import MeshTransportAPI
 public enum ConfigSchema {
     /// All sections in the order of the reference.
     public static let sections: [SectionSpec] = [
-        Root.section, Daemon.section, Link.section, Backoff.section, Module.section, Device.section, Share.section,
+        Root.section, Daemon.section, Journal.section, Link.section, Backoff.section, Module.section, Device.section,
+        Companion.section, Share.section, Token.section,
     ]
 
     enum Root {
@@ -28,7 +29,8 @@ public enum ConfigSchema {
             "", help: "The top of the file.",
             keys: [
                 configVersion.spec,
-                .table("daemon", help: "The daemon itself."),
+                .table("daemon", help: Daemon.section.help),
+                .table("journal", help: Journal.section.help),
                 .table("defaults", help: "What devices inherit."),
                 .table("module", help: "Modules outside the search path."),
                 .table("device", help: "The devices.", isList: true),
@@ -53,6 +55,21 @@ public enum ConfigSchema {
         static let section = SectionSpec(
             "[daemon]", help: "The daemon itself.",
             keys: [logLevel.spec, stateDir.spec, controlSocket.spec, modulePath.spec])
+    }
+
+    enum Journal {
+        static let maxMessages = ConfigKey.int(
+            "max_messages", 100...10_000_000, default: 100_000, restart: true,
+            help: "How many messages are kept for each device; the oldest go first.")
+        static let maxAge = ConfigKey.duration(
+            "max_age", .hours(1)...(.days(3_650)), default: .days(30), restart: true,
+            help: "How long a message is kept.")
+        static let sync = ConfigKey<JournalSync>.choice(
+            "sync", default: .full, restart: true,
+            help: "When a message counts as kept: once it is on the disk, or once the system has it.")
+        static let section = SectionSpec(
+            "[journal]", help: "The messages that are kept for clients.",
+            keys: [maxMessages.spec, maxAge.spec, sync.spec])
     }
 
     enum Link {
@@ -121,11 +138,28 @@ public enum ConfigSchema {
             help: "One device. The options of its module stand here too, or below options.",
             keys: [
                 name.spec, module.spec, optional.spec, autoconnect.spec, proto.spec, adapter.spec,
-                .table("link", help: Link.section.help),
+                .table("companion", help: Companion.section.help), .table("link", help: Link.section.help),
                 .table("options", help: "The module's options, where one is called like a key of this section."),
             ])
         /// The keys that are not options of a module.
         static let keyNames = Set(section.keys.map(\.name))
+    }
+
+    enum Companion {
+        static let sendWait = ConfigKey.duration(
+            "send_wait", .zero...(.hours(1)), default: .seconds(4),
+            help: "How long what a client sends may wait while the radio is away; 0s refuses it at once.")
+        static let setClock = ConfigKey.bool(
+            "set_clock", default: true, help: "Whether the radio's clock is set when it is behind the host's.")
+        static let backlog = ConfigKey.int(
+            "backlog", 0...100_000, default: 16,
+            help: "How many of the newest messages a client gets that was never here before.")
+        static let probeAfter = ConfigKey.duration(
+            "probe_after", .seconds(1)...(.hours(1)), default: .seconds(30),
+            help: "How long nothing may come from the radio before it is asked whether it is still there.")
+        static let section = SectionSpec(
+            "companion of [[device]]", help: "How the host plays the radio for its clients.",
+            keys: [sendWait.spec, setClock.spec, backlog.spec, probeAfter.spec])
     }
 
     enum Share {
@@ -138,10 +172,18 @@ public enum ConfigSchema {
             "device", type: "device name", required: true, help: "The device that clients use.", rule: .notEmpty)
         static let listen = ConfigKey.textOrList(
             "listen", type: "\"host:port\", a list of them, or an absolute path", help: "Where clients connect to.")
-        static let role = ConfigKey<ShareRole>.choice("role", default: .chat, help: "The most a client may do.")
+        static let role = ConfigKey<ShareRole>.choice(
+            "role", default: .chat, help: "The most a client may do; where there are tokens, each has its own.")
         static let insecure = ConfigKey.bool(
             "insecure", default: false,
-            help: "Whether clients on the network may connect, although nothing asks them who they are.")
+            help: "Whether clients on the network may connect without tokens or without TLS.")
+        static let tlsCertificate = ConfigKey.text(
+            "tls_certificate", type: "absolute path",
+            help: "The certificate that clients are shown, and those that vouch for it: PEM, the server's own first.",
+            rule: .absolutePath)
+        static let tlsKey = ConfigKey.text(
+            "tls_key", type: "absolute path", help: "The private key of the certificate: PEM, without a passphrase.",
+            rule: .absolutePath)
         static let maxClients = ConfigKey.int(
             "max_clients", 1...1000, default: 16, help: "How many clients may be connected at once.")
         static let queueFrames = ConfigKey.int(
@@ -151,12 +193,41 @@ public enum ConfigSchema {
         static let stuckTimeout = ConfigKey.duration(
             "stuck_timeout", .milliseconds(100)...(.hours(24)), default: .seconds(30),
             help: "How long a client may take nothing before it is disconnected.")
+        static let rxLog = ConfigKey.bool(
+            "rx_log", default: false,
+            help: "Whether clients get a log of every packet that the radio hears (push 0x88).")
+        static let echo = ConfigKey.bool(
+            "echo", default: false,
+            help: "Whether clients see what others send to channels, as messages from the radio itself.")
+        static let airtimePercent = ConfigKey.int(
+            "airtime_percent", 0...100, default: 10,
+            help: "How much of the time the sends of all clients may be on the air; 0 for no limit.")
+        static let airtimeBurst = ConfigKey.duration(
+            "airtime_burst", .seconds(1)...(.hours(1)), default: .seconds(60),
+            help: "How much time on the air may be used at once after a pause.")
         static let section = SectionSpec(
             "[[share]]", help: "A local endpoint through which clients use a device.",
             keys: [
-                name.spec, type.spec, device.spec, listen.spec, role.spec, insecure.spec, maxClients.spec,
-                queueFrames.spec, queueBytes.spec, stuckTimeout.spec,
+                name.spec, type.spec, device.spec, listen.spec, role.spec, insecure.spec, tlsCertificate.spec,
+                tlsKey.spec, .table("token", help: Token.section.help, isList: true), maxClients.spec,
+                queueFrames.spec, queueBytes.spec, stuckTimeout.spec, rxLog.spec, echo.spec, airtimePercent.spec,
+                airtimeBurst.spec,
             ])
+    }
+
+    enum Token {
+        static let name = ConfigKey.text(
+            "name", type: "a-z, 0-9, _ and -, at most 32", required: true,
+            help: "Whose token it is: in lists, in events, and for the messages that a client has not read yet.",
+            rule: .name)
+        static let role = ConfigKey<ShareRole>.choice("role", default: .chat, help: "The most its clients may do.")
+        /// Read as the secret options of modules are.
+        static let secret = KeySpec(
+            name: "secret", typeText: "reference to a secret", defaultText: nil, isRequired: true, needsRestart: false,
+            help: "What only its clients and the host know, 16 characters or more.")
+        static let section = SectionSpec(
+            "[[share.token]]", help: "Who may use the share: only clients that prove to have one of its tokens.",
+            keys: [name.spec, role.spec, secret])
     }
 }
 
@@ -171,4 +242,5 @@ extension KeySpec {
 
 extension Duration {
     fileprivate static func hours(_ count: Int64) -> Duration { .seconds(count * 3_600) }
+    fileprivate static func days(_ count: Int64) -> Duration { .hours(count * 24) }
 }

@@ -14,6 +14,7 @@ public struct DeviceConfig: Sendable, Hashable {
     public var autoconnect = ConfigSchema.Device.autoconnect.fallback
     public var deviceProtocol = ConfigSchema.Device.proto.fallback
     public var adapter: String?
+    public var companion = CompanionConfig()
     /// The device's own settings over the defaults.
     public var link = LinkConfig()
     /// The module's options as written; checked, unless the device is disabled.
@@ -35,6 +36,20 @@ public enum DeviceProtocol: String, Sendable, Hashable, CaseIterable {
     case companion
     /// Nothing: the host only keeps the link.
     case none
+}
+
+/// `companion` of a device: how the host plays the radio for its clients.
+public struct CompanionConfig: Sendable, Hashable {
+    /// How long a client's send may wait while the radio is away; zero refuses at once.
+    public var sendWait = ConfigSchema.Companion.sendWait.fallback
+    /// Whether the radio's clock is set when it is behind the host's.
+    public var setsClock = ConfigSchema.Companion.setClock.fallback
+    /// How many of the newest messages a client gets that was never here before.
+    public var backlog = ConfigSchema.Companion.backlog.fallback
+    /// How long nothing may come from the radio before it is asked whether it is there.
+    public var probeAfter = ConfigSchema.Companion.probeAfter.fallback
+
+    public init() {}
 }
 
 /// One option of a module.

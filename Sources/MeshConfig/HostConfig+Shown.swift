@@ -29,7 +29,7 @@ extension HostConfig {
     }
 
     private var shownSections: [ShownSection] {
-        var sections = [ShownSection(entries: [(["config_version"], 1)]), daemon.shown]
+        var sections = [ShownSection(entries: [(["config_version"], 1)]), daemon.shown, journal.shown]
         sections.append(ShownSection(path: ["defaults", "link"], entries: linkDefaults.shownEntries))
         sections += modules.map {
             ShownSection(path: ["module", $0.name], entries: [(["path"], .string($0.path))])
@@ -118,6 +118,17 @@ extension DaemonConfig {
     }
 }
 
+extension JournalConfig {
+    fileprivate var shown: ShownSection {
+        ShownSection(
+            path: ["journal"],
+            entries: [
+                (["max_messages"], .int(Int64(maximumMessages))), (["max_age"], .string(maximumAge.optionText)),
+                (["sync"], .string(sync.rawValue)),
+            ])
+    }
+}
+
 extension LinkConfig {
     fileprivate var shownEntries: [(path: [String], value: JSONValue)] {
         [
@@ -142,12 +153,22 @@ extension DeviceConfig {
         if let adapter {
             section.entries.append((["adapter"], .string(adapter)))
         }
+        section.entries += companion.shownEntries.map { (["companion"] + $0.path, $0.value) }
         section.entries += link.shownEntries.map { (["link"] + $0.path, $0.value) }
         section.entries += options.sorted { $0.key < $1.key }.map { (["options", $0.key], $0.value.shown) }
         section.comment = disabledReason.map {
             "disabled: " + $0.split(whereSeparator: \.isNewline).joined(separator: " ")
         }
         return section
+    }
+}
+
+extension CompanionConfig {
+    fileprivate var shownEntries: [(path: [String], value: JSONValue)] {
+        [
+            (["send_wait"], .string(sendWait.optionText)), (["set_clock"], .bool(setsClock)),
+            (["backlog"], .int(Int64(backlog))), (["probe_after"], .string(probeAfter.optionText)),
+        ]
     }
 }
 
@@ -182,10 +203,28 @@ extension ShareConfig {
         section.entries += [
             (["type"], .string(kind.rawValue)), (["device"], .string(device)),
             (["listen"], addresses.count == 1 ? addresses[0] : .array(addresses)),
-            (["role"], .string(role.rawValue)), (["insecure"], .bool(isInsecure)),
+        ]
+        // With tokens, each has its own.
+        if tokens.isEmpty { section.entries.append((["role"], .string(role.rawValue))) }
+        section.entries.append((["insecure"], .bool(isInsecure)))
+        if let tls {
+            section.entries += [
+                (["tls_certificate"], .string(tls.certificate)), (["tls_key"], .string(tls.key)),
+            ]
+        }
+        if !tokens.isEmpty { section.entries.append((["token"], .array(tokens.map(\.shown)))) }
+        section.entries += [
             (["max_clients"], .int(Int64(maximumClients))), (["queue_frames"], .int(Int64(queueFrames))),
             (["queue_bytes"], .int(Int64(queueBytes))), (["stuck_timeout"], .string(stuckTimeout.optionText)),
+            (["rx_log"], .bool(receivedPacketLogs)), (["echo"], .bool(echoes)),
+            (["airtime_percent"], .int(Int64(airtimePercent))), (["airtime_burst"], .string(airtimeBurst.optionText)),
         ]
         return section
+    }
+}
+
+extension ShareTokenConfig {
+    fileprivate var shown: JSONValue {
+        ["name": .string(name), "role": .string(role.rawValue), "secret": secret.shown]
     }
 }

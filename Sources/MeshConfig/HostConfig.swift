@@ -6,6 +6,7 @@ public import MeshTransportAPI
 /// A configuration that was checked: everything in it can be used as it is.
 public struct HostConfig: Sendable, Hashable {
     public var daemon = DaemonConfig()
+    public var journal = JournalConfig()
     /// `[defaults.link]`; already part of every device's ``DeviceConfig/link``.
     public var linkDefaults = LinkConfig()
     public var modules: [ModuleConfig] = []
@@ -24,6 +25,24 @@ public struct DaemonConfig: Sendable, Hashable {
     public var modulePath = ConfigSchema.Daemon.modulePath.fallback
 
     public init() {}
+}
+
+/// `[journal]`: the messages that are kept for clients.
+public struct JournalConfig: Sendable, Hashable {
+    /// For each device.
+    public var maximumMessages = ConfigSchema.Journal.maxMessages.fallback
+    public var maximumAge = ConfigSchema.Journal.maxAge.fallback
+    public var sync = ConfigSchema.Journal.sync.fallback
+
+    public init() {}
+}
+
+/// When a message counts as kept.
+public enum JournalSync: String, Sendable, Hashable, CaseIterable {
+    /// Once it is on the disk: it survives a loss of power.
+    case full
+    /// Once the system has it: it survives an end of the daemon.
+    case normal
 }
 
 /// `[defaults.link]` and `link` of a device: how a link is made and kept.

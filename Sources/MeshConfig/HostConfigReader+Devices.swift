@@ -15,6 +15,7 @@ extension HostConfigReader {
         }
         let label = SectionLabel.element(of: "device", name: table["name"]?.node.text, ordinal: ordinal)
         var section = Section(label: label, table: table, position: node.position, isDevice: true)
+        section.overridePath = ["device", table["name"]?.node.text ?? "NAME"]
 
         let name = value(Keys.name, in: section)
         let module = value(Keys.module, in: section)
@@ -25,6 +26,9 @@ extension HostConfigReader {
         device.autoconnect = value(Keys.autoconnect, in: section)
         device.deviceProtocol = value(Keys.proto, in: section)
         device.adapter = value(Keys.adapter, in: section)
+        if let companion = subsection("companion", of: section) {
+            device.companion = readCompanion(companion)
+        }
         device.link = config.linkDefaults
         if let link = subsection("link", of: section) {
             device.link = readLink(link, over: config.linkDefaults)
@@ -56,6 +60,18 @@ extension HostConfigReader {
         if name != nil, module != nil {
             config.devices.append(device)
         }
+    }
+
+    private mutating func readCompanion(_ section: Section) -> CompanionConfig {
+        typealias Keys = ConfigSchema.Companion
+        var section = section
+        var companion = CompanionConfig()
+        judgeKeys(of: &section, Keys.section.keys)
+        companion.sendWait = value(Keys.sendWait, in: section)
+        companion.setsClock = value(Keys.setClock, in: section)
+        companion.backlog = value(Keys.backlog, in: section)
+        companion.probeAfter = value(Keys.probeAfter, in: section)
+        return companion
     }
 
     private mutating func reportUnavailable(

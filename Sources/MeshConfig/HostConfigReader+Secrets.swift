@@ -4,7 +4,7 @@
 import MeshTransportAPI
 
 extension HostConfigReader {
-    /// A secret option: a reference, or the text itself with a warning. Nil after an error.
+    /// A secret: a reference, or the text itself with a warning. Nil after an error.
     mutating func readSecret(_ entry: ConfigEntry, in section: Section) -> SecretReference? {
         switch entry.node.value {
         case .unparsed(let text):
@@ -76,8 +76,8 @@ extension HostConfigReader {
     }
 
     private static func variable(_ section: Section, _ key: String) -> String {
-        let name = section.table["name"]?.node.text ?? "NAME"
-        return "\(ConfigOverride.environmentPrefix)DEVICE__\(name)__\(key)".uppercased()
+        let path = (section.overridePath + [key]).joined(separator: "__")
+        return "\(ConfigOverride.environmentPrefix)\(path)".uppercased()
             .split(separator: "-", omittingEmptySubsequences: false).joined(separator: "_")
     }
 }

@@ -43,9 +43,10 @@ extension HostConfigReader {
         return Section(label: label, table: table, position: entry.node.position)
     }
 
-    /// The elements of a list of tables.
-    mutating func elements(_ key: String, of section: Section) -> [ConfigNode] {
+    /// The elements of a list of tables; `header` is what stands above each, if it is not the key alone.
+    mutating func elements(_ key: String, header: String? = nil, of section: Section) -> [ConfigNode] {
         guard let entry = section.table[key] else { return [] }
+        let header = header ?? key
         switch entry.node.value {
         case .array(let elements):
             return elements
@@ -55,11 +56,11 @@ extension HostConfigReader {
             diagnostics.error(
                 .wrongType, at: entry.node.position, in: section.label.text,
                 "\"\(key)\" takes a list of tables, not a table",
-                hint: "write [[\(key)]] with double brackets\(hint)")
+                hint: "write [[\(header)]] with double brackets\(hint)")
         default:
             diagnostics.error(
                 .wrongType, at: entry.node.position, in: section.label.text,
-                "\"\(key)\" takes a list of tables, not \(entry.node.typeName)", hint: "write [[\(key)]]")
+                "\"\(key)\" takes a list of tables, not \(entry.node.typeName)", hint: "write [[\(header)]]")
         }
         return []
     }

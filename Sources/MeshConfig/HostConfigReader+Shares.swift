@@ -32,11 +32,11 @@ extension HostConfigReader {
         }
         let kind = value(Keys.type, in: section)
         let device = value(Keys.device, in: section)
-        let insecure = value(Keys.insecure, in: section)
+        let access = readAccess(kind: kind, in: section)
         let listen = value(Keys.listen, in: section)
         var addresses: [ListenAddress] = []
         if let kind, let listen {
-            addresses = readListen(listen, kind: kind, isInsecure: insecure, in: section)
+            addresses = readListen(listen, kind: kind, access, in: section)
         }
         if let device, let place = table["device"]?.node.position {
             judgeDevice(device, at: place, in: section)
@@ -44,11 +44,17 @@ extension HostConfigReader {
         var share = ShareConfig(
             name: name, kind: kind ?? .companionTCP, device: device ?? "", listen: addresses)
         share.role = value(Keys.role, in: section)
-        share.isInsecure = insecure
+        share.isInsecure = access.isInsecure
+        share.tls = access.tls
+        share.tokens = access.tokens
         share.maximumClients = value(Keys.maxClients, in: section)
         share.queueFrames = value(Keys.queueFrames, in: section)
         share.queueBytes = value(Keys.queueBytes, in: section)
         share.stuckTimeout = value(Keys.stuckTimeout, in: section)
+        share.receivedPacketLogs = value(Keys.rxLog, in: section)
+        share.echoes = value(Keys.echo, in: section)
+        share.airtimePercent = value(Keys.airtimePercent, in: section)
+        share.airtimeBurst = value(Keys.airtimeBurst, in: section)
         share.position = node.position
         share.ordinal = 1 + config.shares.count { $0.unnumberedID == share.unnumberedID }
         config.shares.append(share)
@@ -80,7 +86,7 @@ extension HostConfigReader {
     }
 
     private mutating func readListen(
-        _ texts: [LocatedText], kind: ShareKind, isInsecure: Bool, in section: Section
+        _ texts: [LocatedText], kind: ShareKind, _ access: ShareAccess, in section: Section
     ) -> [ListenAddress] {
         if kind == .companionUnix, texts.count > 1 {
             diagnostics.error(
@@ -97,7 +103,7 @@ extension HostConfigReader {
                     case .companionTCP: try ListenAddress(tcp: text.text)
                     case .companionUnix: try ListenAddress(unix: text.text)
                     }
-                judge(address, at: text.position, isInsecure: isInsecure, in: section)
+                judge(address, at: text.position, access, in: section)
                 addresses.append(address)
             } catch {
                 report(error, at: text.position, in: section)
@@ -107,18 +113,9 @@ extension HostConfigReader {
     }
 
     private mutating func judge(
-        _ address: ListenAddress, at place: SourcePosition, isInsecure: Bool, in section: Section
+        _ address: ListenAddress, at place: SourcePosition, _ access: ShareAccess, in section: Section
     ) {
-        if case .tcp(_, let port) = address, !address.isLocal, !isInsecure {
-            diagnostics.error(
-                .listenerExposed, at: place, in: section.label.text,
-                "\"listen\" opens \"\(address)\" to the network without authentication",
-                hint: """
-                    write one of these two lines:
-                    listen = "127.0.0.1:\(port)"   # this host only
-                    insecure = true   # everyone who reaches this port
-                    """)
-        }
+        judgeExposure(address, at: place, access, in: section)
         if case .unix(config.daemon.controlSocket) = address {
             diagnostics.error(
                 .listenerTaken, at: place, in: section.label.text, "\"\(address)\" is taken",

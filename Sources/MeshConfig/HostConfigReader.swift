@@ -14,6 +14,8 @@ struct HostConfigReader {
         /// Known keys that were proposed in the place of unknown ones: they are not reported as missing as well.
         var proposed: Set<String> = []
         var isDevice = false
+        /// How overrides address it.
+        var overridePath: [String] = []
     }
 
     /// A device as shares see it, whether or not all of it could be read.
@@ -51,6 +53,7 @@ struct HostConfigReader {
         judgeKeys(of: &top, ConfigSchema.Root.section.keys)
         _ = value(ConfigSchema.Root.configVersion, in: top)
         readDaemon(top)
+        readJournal(top)
         readDefaults(top)
         readModules(top)
         for (index, node) in elements("device", of: top).enumerated() {
@@ -70,6 +73,14 @@ struct HostConfigReader {
         config.daemon.stateDirectory = value(ConfigSchema.Daemon.stateDir, in: section)
         config.daemon.controlSocket = value(ConfigSchema.Daemon.controlSocket, in: section)
         config.daemon.modulePath = value(ConfigSchema.Daemon.modulePath, in: section)
+    }
+
+    private mutating func readJournal(_ top: Section) {
+        guard var section = subsection("journal", of: top) else { return }
+        judgeKeys(of: &section, ConfigSchema.Journal.section.keys)
+        config.journal.maximumMessages = value(ConfigSchema.Journal.maxMessages, in: section)
+        config.journal.maximumAge = value(ConfigSchema.Journal.maxAge, in: section)
+        config.journal.sync = value(ConfigSchema.Journal.sync, in: section)
     }
 
     private mutating func readDefaults(_ top: Section) {

@@ -6,19 +6,21 @@ struct LayerMerge {
     /// What all layers together say.
     private(set) var root = ConfigTable()
 
-    /// Lists whose elements have names.
+    /// Lists whose elements have names: at the top, and in the elements of such a list.
     private static let namedLists: Set<String> = ["device", "share"]
+    private static let innerNamedLists: [String: Set<String>] = ["share": ["token"]]
     /// Keys that take one text as well as a list.
     private static let flexibleKeys: Set<String> = ["listen"]
 
     mutating func add(_ layer: ConfigTable, _ diagnostics: inout DiagnosticList) {
         var layer = layer
         Self.gatherOptions(of: &layer, &diagnostics)
-        root = Self.merged(root, layer, label: .root, areOptions: false, &diagnostics)
+        root = Self.merged(root, layer, label: .root, lists: Self.namedLists, areOptions: false, &diagnostics)
     }
 
+    /// `lists` are the keys of named lists; `areOptions` says that a secret may be among the values.
     private static func merged(
-        _ base: ConfigTable, _ layer: ConfigTable, label: SectionLabel, areOptions: Bool,
+        _ base: ConfigTable, _ layer: ConfigTable, label: SectionLabel, lists: Set<String> = [], areOptions: Bool,
         _ diagnostics: inout DiagnosticList
     ) -> ConfigTable {
         var result = base
@@ -28,11 +30,11 @@ struct LayerMerge {
                 continue
             }
             var new = entry
-            if label.text == nil, namedLists.contains(entry.key), case .array(let oldElements) = old.node.value,
+            if lists.contains(entry.key), case .array(let oldElements) = old.node.value,
                 case .array(let newElements) = entry.node.value
             {
                 new.node.value = .array(
-                    mergedByName(oldElements, newElements, list: entry.key, &diagnostics))
+                    mergedByName(oldElements, newElements, list: entry.key, in: label, &diagnostics))
             } else if case .table(let oldTable) = old.node.value, case .table(let newTable) = entry.node.value,
                 !(areOptions && isSecretReference(newTable))
             {
@@ -56,7 +58,8 @@ struct LayerMerge {
     /// Elements with a name that the base has are laid over it, once each; all others are appended, so that a name
     /// that one file uses twice stays visible as the error it is.
     private static func mergedByName(
-        _ base: [ConfigNode], _ layer: [ConfigNode], list: String, _ diagnostics: inout DiagnosticList
+        _ base: [ConfigNode], _ layer: [ConfigNode], list: String, in outer: SectionLabel,
+        _ diagnostics: inout DiagnosticList
     ) -> [ConfigNode] {
         var result = base
         var met: Set<Int> = []
@@ -70,8 +73,12 @@ struct LayerMerge {
                 continue
             }
             met.insert(index)
-            let label = SectionLabel.element(of: list, name: name, ordinal: index + 1)
-            result[index].value = .table(merged(baseTable, table, label: label, areOptions: false, &diagnostics))
+            let isToken = outer.text != nil
+            let label = outer.element(of: isToken ? "share.\(list)" : list, name: name, ordinal: index + 1)
+            result[index].value = .table(
+                merged(
+                    baseTable, table, label: label, lists: isToken ? [] : innerNamedLists[list] ?? [],
+                    areOptions: isToken, &diagnostics))
         }
         return result
     }

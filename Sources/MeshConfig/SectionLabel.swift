@@ -13,6 +13,12 @@ struct SectionLabel: Sendable {
         SectionLabel(text: "[[\(list)]] " + (name.map(\.quoted) ?? "#\(ordinal)"))
     }
 
+    /// One element of a list of tables inside this section.
+    func element(of list: String, name: String?, ordinal: Int) -> SectionLabel {
+        let inner = SectionLabel.element(of: list, name: name, ordinal: ordinal)
+        return SectionLabel(text: [inner.text, text].compactMap(\.self).joined(separator: " of "))
+    }
+
     /// The table under a key of this section.
     func table(_ key: String) -> SectionLabel {
         switch text {

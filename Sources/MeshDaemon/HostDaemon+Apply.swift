@@ -18,13 +18,23 @@ extension HostDaemon {
     /// The session of a companion device, made when it is first needed.
     func session(for device: String, _ running: Running) -> RadioSession {
         if let session = sessions[device] { return session }
+        let settings = config.devices.first { $0.name == device }.map(Self.sessionSettings) ?? RadioSessionSettings()
         let session = RadioSession(
-            device: device, loop: loop, bus: bus, journal: running.journal, log: log, wallClock: { .sinceEpoch }
+            device: device, settings: settings, loop: loop, bus: bus, journal: running.journal, log: log, wallClock: { .sinceEpoch }
         ) { [unowned self] in
             self.assumeIsolated { $0.nextClientID() }
         }
         sessions[device] = session
         return session
+    }
+
+    private static func sessionSettings(of device: DeviceConfig) -> RadioSessionSettings {
+        var settings = RadioSessionSettings()
+        settings.sendWait = device.companion.sendWait
+        settings.setsClock = device.companion.setsClock
+        settings.backlog = Int(device.companion.backlog)
+        settings.probeSilence = device.companion.probeAfter
+        return settings
     }
 
     private func nextClientID() -> UInt64 {
@@ -93,6 +103,9 @@ extension HostDaemon {
 
     /// Opens a share; throws when one of its addresses cannot be bound.
     func openShare(_ share: ShareConfig, _ running: Running) async throws(MeshError) {
+        guard share.tokens.isEmpty, share.tls == nil else {
+            throw MeshError(.configurationInvalid, "share \(share.id): tokens and TLS cannot be used yet")
+        }
         var addresses: [SocketAddress] = []
         for listen in share.listen {
             switch listen {
@@ -111,7 +124,9 @@ extension HostDaemon {
         let settings = ShareSettings(
             name: share.id, type: share.kind.rawValue, addresses: addresses,
             role: ClientRole(rawValue: share.role.rawValue) ?? .observe, maximumClients: Int(share.maximumClients),
-            queueFrames: Int(share.queueFrames), queueBytes: Int(share.queueBytes), stuckTimeout: share.stuckTimeout)
+            queueFrames: Int(share.queueFrames), queueBytes: Int(share.queueBytes), stuckTimeout: share.stuckTimeout,
+            receivedPacketLogs: share.receivedPacketLogs, echoes: share.echoes,
+            airtimePercent: Double(share.airtimePercent), airtimeBurst: share.airtimeBurst)
         if share.isInsecure, !addresses.allSatisfy(\.isLoopback) {
             log(.warning, "a share without authentication is open to the network", [("share", share.id)])
         }
@@ -261,6 +276,13 @@ extension HostDaemon {
         _ device: DeviceConfig, from before: DeviceConfig?, _ running: Running
     ) async throws(MeshError) {
         let isSameKind = before?.deviceProtocol == device.deviceProtocol
+        if let before, before.companion != device.companion {
+            await sessions[device.name]?.update(Self.sessionSettings(of: device))
+            // Nothing else is different: the link stays.
+            var same = before
+            same.companion = device.companion
+            if same == device, takenOn.contains(device.name) { return }
+        }
         if takenOn.contains(device.name), device.disabledReason == nil, isSameKind {
             return try await running.coordinator.updateDevice(settings(of: device, running), needsNewLink: true)
         }

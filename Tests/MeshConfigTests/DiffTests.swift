@@ -60,6 +60,13 @@ import Testing
         #expect(diff.devicesAdded.isEmpty && diff.devicesRemoved.isEmpty && diff.sharesChanged.isEmpty)
     }
 
+    @Test func `how the host plays the radio changes without the link`() throws {
+        let diff = try diff("[[device]]\nname = \"garage\"\ncompanion.send_wait = \"0s\"")
+        #expect(diff.companionsChanged == ["garage"])
+        #expect(diff.devicesChanged.isEmpty)
+        #expect(!diff.isEmpty)
+    }
+
     @Test func `what does not touch the link changes nothing`() throws {
         #expect(try diff("[[device]]\nname = \"garage\"\nautoconnect = false\noptional = true").isEmpty)
     }
@@ -86,6 +93,20 @@ import Testing
         #expect(moved.devicesChanged.isEmpty)
     }
 
+    @Test(arguments: [
+        "rx_log = true", "echo = true", "airtime_percent = 0", "airtime_burst = \"5s\"",
+        "tls_certificate = \"/a\"\ntls_key = \"/b\"", "token = [{ name = \"a\", secret = { env = \"A\" } }]",
+    ])
+    func `every key of a share changes it`(line: String) throws {
+        #expect(try diff("[[share]]\nname = \"phone\"\n\(line)").sharesChanged == ["phone"])
+    }
+
+    @Test func `a token that moved in its file is the same`() throws {
+        let token = "\n[[share.token]]\nname = \"a\"\nsecret = { env = \"A\" }\n"
+        let old = try #require(read(base + token).config)
+        #expect(ConfigDiff(from: old, to: try #require(read(base + "\n\n" + token).config)).isEmpty)
+    }
+
     @Test func `shares on a port the system chooses are told apart by device and number`() throws {
         let share = "\n[[share]]\ntype = \"companion-tcp\"\ndevice = \"roof\"\nlisten = \"127.0.0.1:0\"\n"
         let two = try #require(read(base + share + share).config)
@@ -97,9 +118,13 @@ import Testing
     @Test func `keys of the daemon are applied or wait for a restart`() throws {
         let diff = try diff(
             "[daemon]\nlog_level = \"debug\"\nstate_dir = \"/srv/a\"\ncontrol_socket = \"/run/a\"\n"
-                + "module_path = [\"/opt\"]")
+                + "module_path = [\"/opt\"]\n[journal]\nmax_messages = 100\nmax_age = \"1h\"\nsync = \"normal\"")
         #expect(diff.logLevel == .debug)
-        #expect(diff.restartRequired == ["daemon.state_dir", "daemon.control_socket", "daemon.module_path"])
+        #expect(
+            diff.restartRequired == [
+                "daemon.state_dir", "daemon.control_socket", "daemon.module_path", "journal.max_messages",
+                "journal.max_age", "journal.sync",
+            ])
         #expect(diff.devicesChanged.isEmpty)
     }
 }

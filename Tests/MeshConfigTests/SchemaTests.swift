@@ -25,14 +25,17 @@ import Testing
         let device = "[[device]]\nname = \"roof\"\nmodule = \"tcp\"\nhost = \"x\"\n"
         let share = "[[share]]\ntype = \"companion-tcp\"\ndevice = \"roof\"\nlisten = \"127.0.0.1:5000\"\n"
         let written =
-            body("") + "[daemon]\n" + body("[daemon]") + "[defaults.link]\n" + body("[defaults.link]")
-            + "[defaults.link.backoff]\n" + body("backoff of [defaults.link]") + device + body("[[device]]") + share
-            + body("[[share]]")
+            body("") + "[daemon]\n" + body("[daemon]") + "[journal]\n" + body("[journal]") + "[defaults.link]\n"
+            + body("[defaults.link]")
+            + "[defaults.link.backoff]\n" + body("backoff of [defaults.link]") + device + body("[[device]]")
+            + "[device.companion]\n" + body("companion of [[device]]") + share + body("[[share]]")
         let reading = read(written)
         #expect(reading.report == "")
         let plain = try #require(read(device + share).config)
         #expect(ConfigDiff(from: plain, to: try #require(reading.config)).isEmpty)
         #expect(reading.config?.daemon == DaemonConfig())
+        #expect(reading.config?.journal == JournalConfig())
+        #expect(reading.config?.devices.first?.companion == CompanionConfig())
         #expect(reading.config?.linkDefaults == LinkConfig())
     }
 
@@ -45,6 +48,7 @@ import Testing
             }
         }
         #expect(reference.contains("  state_dir  (absolute path; default \"/var/lib/meshhost\"; needs a restart)\n"))
+        #expect(reference.contains("  max_age  (duration, 1h to 3650d; default \"30d\"; needs a restart)\n"))
         #expect(reference.contains("  name  (a-z, 0-9, _ and -, at most 32; required)\n"))
     }
 }

@@ -34,6 +34,20 @@ import Testing
             type = "companion-tcp"
             device = "roof"
             listen = ["127.0.0.1:5000", "[::1]:5000"]
+            [[share]]
+            name = "away"
+            type = "companion-tcp"
+            device = "roof"
+            listen = "0.0.0.0:5001"
+            tls_certificate = "/etc/meshhost/cert.pem"
+            tls_key = "/etc/meshhost/key.pem"
+            [[share.token]]
+            name = "alice"
+            role = "admin"
+            secret = { credential = "alice" }
+            [[share.token]]
+            name = "bob"
+            secret = "hunter2hunter2hunter2"
             """
         let config = try #require(read(text).config)
         if Fixtures.isRecording {
@@ -44,6 +58,12 @@ import Testing
         #expect(json["defaults"]?["link"]?["backoff"] == ["first": "250ms", "max": "30s"])
         #expect(json["device"]?.arrayValue?[0]["options"]?["pin"] == ["credential": "roof-pin"])
         #expect(json["device"]?.arrayValue?[1]["options"]?["key"] == "<redacted>")
+        #expect(json["journal"] == ["max_messages": 100_000, "max_age": "30d", "sync": "full"])
+        #expect(
+            json["share"]?.arrayValue?[1]["token"] == [
+                ["name": "alice", "role": "admin", "secret": ["credential": "alice"]],
+                ["name": "bob", "role": "chat", "secret": "<redacted>"],
+            ])
         #expect(json["share"]?.arrayValue?[0]["listen"] == ["127.0.0.1:5000", "[::1]:5000"])
         #expect(json["module"]?["acme-lora"]?["path"] == "/opt/acme.so")
     }

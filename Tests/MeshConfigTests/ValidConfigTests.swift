@@ -19,7 +19,7 @@ import Testing
         #expect(config.devices.map(\.name) == ["roof", "garage", "shed", "pager"])
         #expect(
             config.shares.map(\.id) == [
-                "roof 127.0.0.1:5000, [::1]:5000", "garage-lan", "roof /run/meshhost/roof.sock",
+                "roof 127.0.0.1:5000, [::1]:5000", "garage-lan", "roof /run/meshhost/roof.sock", "away",
             ])
     }
 
@@ -28,7 +28,7 @@ import Testing
         var roof = DeviceConfig(name: "roof", module: "bluez")
         roof.adapter = "hci0"
         roof.options = ["address": .value("F8:5B:1B:A6:7E:25"), "pin": .secret(.credential("roof-pin"), .string)]
-        roof.position = SourcePosition(source: "a.toml", line: 15, column: 1)
+        roof.position = SourcePosition(source: "a.toml", line: 19, column: 1)
         #expect(config.devices[0] == roof)
 
         #expect(!config.devices[2].autoconnect)
@@ -74,7 +74,19 @@ import Testing
         #expect(share.queueBytes == 65_536)
         #expect(share.stuckTimeout == .seconds(30))
         #expect(share.role == .chat)
-        #expect(share.position == SourcePosition(source: "a.toml", line: 49, column: 1))
+        #expect(share.position == SourcePosition(source: "a.toml", line: 56, column: 1))
+    }
+
+    @Test func `the journal and the virtual companions have their own values`() throws {
+        let config = try sample()
+        #expect(config.journal.maximumMessages == 5000)
+        #expect(config.journal.maximumAge == .seconds(30 * 86_400))
+        #expect(config.journal.sync == .normal)
+        #expect(config.devices[0].companion == CompanionConfig())
+        #expect(config.devices[1].companion.sendWait == .zero)
+        #expect(config.devices[1].companion.backlog == 100)
+        #expect(config.devices[1].companion.setsClock)
+        #expect(config.devices[1].companion.probeAfter == .seconds(30))
     }
 
     @Test func `an empty configuration is valid`() {

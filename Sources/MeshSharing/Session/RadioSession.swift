@@ -32,7 +32,7 @@ public actor RadioSession {
     public nonisolated let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    let settings: RadioSessionSettings
+    private(set) var settings: RadioSessionSettings
     let bus: EventBus
     let journal: MessageJournal
     let log: LogSink
@@ -102,6 +102,12 @@ public actor RadioSession {
         self.nextClientID = nextClientID
         lane = CommandLaneStateMachine(configuration: settings.lane)
         meshRequests = MeshRequestStateMachine(configuration: settings.meshRequests)
+    }
+
+    /// Other times and limits from now on; those of the lane and of mesh requests stay.
+    public func update(_ settings: RadioSessionSettings) {
+        self.settings = settings
+        armTimer()
     }
 
     // MARK: Radio → clients
