@@ -140,6 +140,14 @@ public final class LoopStream {
         return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : nil
     }
 
+    /// Whether the kernel knows that the peer has closed or reset the connection, though its end may not have been read yet.
+    public var isPeerGone: Bool {
+        guard !isClosed else { return true }
+        // POLLRDHUP, which Glibc's module does not show (bits/poll.h).
+        var entry = pollfd(fd: descriptor, events: 0x2000, revents: 0)
+        return poll(&entry, 1, 0) > 0 && entry.revents != 0
+    }
+
     /// Gives the kernel what it takes now and returns how many bytes that was: none while earlier ones wait. What is left
     /// over is the caller's to write.
     public func writeAtOnce(_ bytes: UnsafeRawBufferPointer) throws(LoopError) -> Int {

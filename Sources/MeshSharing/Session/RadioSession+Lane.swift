@@ -194,6 +194,7 @@ extension RadioSession {
         isServing = false
         meshRequests.linkLost()
         cache.linkLost()
+        scopes.linkLost()
         for requester in lane.linkLost() { fail(requester, error) }
         for client in clients.values { linkClosed(client) }
         armTimer()

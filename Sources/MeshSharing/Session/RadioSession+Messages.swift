@@ -148,15 +148,21 @@ extension RadioSession {
     private func becomeMember(_ id: UInt64, name: String) async {
         guard let client = clients[id], let share = shares[client.connection.share] else { return }
         let address = client.connection.identityAddress
+        await deadOnesLeave(name: name, address: address, share: client.connection.share)
         let base = "\(share.settings.identityName)\n\(name)\n\(address)"
-        let slot = slots.join(base: base, client: id)
+        let slot = slots.join(base: base, client: id, now: loop.now)
         let identity = ClientIdentity(share: share.settings.identityName, name: name, address: address, slot: slot)
         guard client.membership?.identity != identity else { return }
         do {
             let stored = try await journal.cursor(of: identity, device: device)
             var cursor = stored ?? 0
             if stored == nil {
-                cursor = try await journal.sequence(before: settings.backlog, of: device)
+                // Perhaps it is the same program, come back before its dead connection was noticed.
+                if let sibling = siblings(of: identity).max(by: { $0.confirmed < $1.confirmed }) {
+                    cursor = sibling.confirmed
+                } else {
+                    cursor = try await journal.sequence(before: settings.backlog, of: device)
+                }
                 try await journal.setCursor(cursor, of: identity, device: device)
             }
             if newest == nil {
@@ -171,11 +177,35 @@ extension RadioSession {
         }
     }
 
+    /// The places of live programs with the same name.
+    private func siblings(of identity: ClientIdentity) -> [VirtualCompanion.Membership] {
+        clients.values.compactMap(\.membership).filter {
+            $0.identity.share == identity.share && $0.identity.name == identity.name
+                && $0.identity.address == identity.address && $0.identity.slot != identity.slot
+        }
+    }
+
+    /// Connections of that program which the kernel knows to be dead leave first, so that their place is free.
+    private func deadOnesLeave(name: String, address: String, share: Int) async {
+        for _ in 0..<3 {
+            let isHeldUp = clients.values.contains {
+                $0.membership?.identity.name == name && $0.connection.share == share
+                    && $0.connection.identityAddress == address && $0.connection.isPeerGone
+            }
+            guard isHeldUp else { return }
+            // Their end is in the loop's next turn.
+            try? await loop.sleep(for: .milliseconds(1))
+        }
+    }
+
     /// Tells the client that messages wait for it, as the radio would.
     func tellOfMessages(_ client: VirtualCompanion) {
         guard let cursor = client.membership?.cursor, let newest, newest.sequence > cursor else { return }
-        give(client, Data([PushCode.messageWaiting.rawValue]))
+        push(client, Data([PushCode.messageWaiting.rawValue]))
     }
+
+    /// Pushes are held back so long after a message, unless the client says something before.
+    private static let holdTime = Duration.milliseconds(100)
 
     /// SYNC_NEXT_MESSAGE.
     func nextMessage(for client: VirtualCompanion, _ command: Data) {
@@ -183,6 +213,11 @@ extension RadioSession {
         runTask(for: client) { session, id in await session.giveNextMessage(to: id, command) }
     }
 
+    /// Gives the client its next message.
+    ///
+    /// Whether it got the message shows when it asks on. A program that takes one and then ends shows it by closing in good
+    /// order; but closing with anything unread resets the connection, as a crash before reading does. So pushes are held
+    /// back for a moment: what is unread then is the message. After that moment it counts as read if it has arrived.
     private func giveNextMessage(to id: UInt64, _ command: Data) async {
         // A program that never said its name is known by its address.
         if clients[id]?.membership == nil { await becomeMember(id, name: "") }
@@ -199,7 +234,9 @@ extension RadioSession {
             }
             counters.messagesDelivered += 1
             client.membership?.given(entry.sequence, isInputEnded: client.connection.isInputEnded)
+            if client.inbox.isEmpty { client.hold = (loop.now + Self.holdTime, []) }
             answer(client, frame)
+            armTimer()
         } catch {
             log(.error, "a client's message could not be read", [("error", "\(error)")])
             if let client = clients[id] { answer(client, CompanionFrame.error(.fileError)) }
@@ -232,6 +269,14 @@ extension RadioSession {
         return try await journal.entries(of: device, after: cursor, limit: Self.readAhead)
     }
 
+    /// The client has had time to read what it was given.
+    func heldLongEnough(_ client: VirtualCompanion) {
+        if client.membership?.isInDoubt == false, client.connection.isAcknowledged == true {
+            client.membership?.confirm()
+        }
+        release(client)
+    }
+
     /// The journal has nothing more for the client. The radio may.
     private func nothingFor(_ id: UInt64, _ command: Data) {
         guard let client = clients[id] else { return }
@@ -251,7 +296,8 @@ extension RadioSession {
     /// The client has gone: where it did not get its last message, its identity will get it again.
     func leaveMessages(_ client: VirtualCompanion) {
         let wasOrderly = client.connection.wasAcknowledged
-        if let handover = slots.left(client: client.id, gracefully: wasOrderly) { takeOver(handover) }
+        let heard = client.connection.lastHeard
+        if let handover = slots.left(client: client.id, isGraceful: wasOrderly, lastHeard: heard) { takeOver(handover) }
         guard let membership = client.membership, membership.cursor != membership.confirmed else { return }
         if wasOrderly, !membership.isInDoubt { return }
         counters.messagesRedelivered += 1
@@ -286,7 +332,7 @@ extension RadioSession {
         guard shares.values.contains(where: { $0.settings.echoes }),
             case .sendChannelText(let text)? = try? CompanionCommand(decoding: command)
         else { return }
-        let name = cache.selfName ?? device
+        let name = cache.selfInfo?.name ?? device
         let message = ReceivedMessage(
             source: .channel(index: text.channel), snrQuarters: 0, pathByte: PathByte.none.rawValue,
             textType: TextType.plain.rawValue, timestamp: text.timestamp, text: "\(name): \(text.text)")
