@@ -163,7 +163,7 @@ final class ShareClient {
 
     private func leave(_ reason: LeaveReason) {
         let callbacks = callbacks
-        wasAcknowledged = reason == .closed && isFlushed && isAcknowledged == true
+        wasAcknowledged = reason == .closed && isFlushed && isAcknowledged == true && !stream.isReset
         close()
         callbacks?.onLeave(reason)
     }

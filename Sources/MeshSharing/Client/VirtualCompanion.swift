@@ -33,6 +33,8 @@ final class VirtualCompanion {
     /// What it has sent and is not being done yet.
     private(set) var inbox: [Data] = []
     var work: Work?
+    /// A task of its own uses the journal.
+    var usesJournal = false
     /// Its commands are being gone through.
     var isBeingServed = false
     /// The protocol version it asked for; the firmware begins with 0.

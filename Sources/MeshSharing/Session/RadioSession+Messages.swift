@@ -149,6 +149,8 @@ extension RadioSession {
         guard let client = clients[id], let share = shares[client.connection.share] else { return }
         let address = client.connection.identityAddress
         await deadOnesLeave(name: name, address: address, share: client.connection.share)
+        // What one that has left was being given may have to be taken back.
+        while departures > 0 { await withCheckedContinuation { departed.append($0) } }
         let base = "\(share.settings.identityName)\n\(name)\n\(address)"
         let slot = slots.join(base: base, client: id, now: loop.now)
         let identity = ClientIdentity(share: share.settings.identityName, name: name, address: address, slot: slot)
@@ -170,6 +172,9 @@ extension RadioSession {
                     of: device, after: journal.head(of: device) - 1, limit: 1
                 ).last
             }
+            log(
+                .debug, "a client's place in the messages",
+                [("client", "\(id)"), ("identity", "\(identity)"), ("after", "\(cursor)")])
             clients[id]?.membership = VirtualCompanion.Membership(
                 identity: identity, cursor: cursor, confirmed: cursor)
         } catch {
@@ -295,16 +300,27 @@ extension RadioSession {
 
     /// The client has gone: where it did not get its last message, its identity will get it again.
     func leaveMessages(_ client: VirtualCompanion) {
+        if client.usesJournal {
+            departing.insert(client.id)
+            departures += 1
+        }
         let wasOrderly = client.connection.wasAcknowledged
         let heard = client.connection.lastHeard
         if let handover = slots.left(client: client.id, isGraceful: wasOrderly, lastHeard: heard) { takeOver(handover) }
         guard let membership = client.membership, membership.cursor != membership.confirmed else { return }
         if wasOrderly, !membership.isInDoubt { return }
         counters.messagesRedelivered += 1
-        storeInBackground { await $0.rewind(membership) }
+        departures += 1
+        storeInBackground {
+            await $0.rewind(membership)
+            $0.departureEnded()
+        }
     }
 
     private func rewind(_ membership: VirtualCompanion.Membership) async {
+        log(
+            .debug, "a client's last message counts as not read",
+            [("identity", "\(membership.identity)"), ("after", "\(membership.confirmed)")])
         do {
             try await journal.setCursor(
                 membership.confirmed, of: membership.identity, device: device, rewinding: true)
@@ -319,8 +335,10 @@ extension RadioSession {
         let identity = ClientIdentity(
             share: old.identity.share, name: old.identity.name, address: old.identity.address, slot: handover.slot)
         client.membership?.identity = identity
+        departures += 1
         storeInBackground {
             await $0.rewind(VirtualCompanion.Membership(identity: identity, cursor: old.cursor, confirmed: old.cursor))
+            $0.departureEnded()
         }
     }
 
@@ -367,6 +385,18 @@ extension RadioSession {
         }
     }
 
+    private func journalTaskEnded(client id: UInt64) {
+        clients[id]?.usesJournal = false
+        if departing.remove(id) != nil { departureEnded() }
+    }
+
+    private func departureEnded() {
+        departures -= 1
+        guard departures == 0 else { return }
+        for waiter in departed { waiter.resume() }
+        departed = []
+    }
+
     private func storeFinished() {
         storesUnderWay -= 1
         if storesUnderWay == 0 {
@@ -385,7 +415,11 @@ extension RadioSession {
         for client: VirtualCompanion, _ body: @escaping @Sendable (isolated RadioSession, UInt64) async -> Void
     ) {
         let id = client.id
-        storeInBackground { await body($0, id) }
+        client.usesJournal = true
+        storeInBackground {
+            await body($0, id)
+            $0.journalTaskEnded(client: id)
+        }
     }
 }
 

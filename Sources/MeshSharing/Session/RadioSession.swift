@@ -69,6 +69,11 @@ public actor RadioSession {
     var newest: JournalEntry?
     /// A message that the radio has given out and the journal has not taken.
     var unstored: NewMessage?
+    /// Clients that have gone while a task of theirs used the journal.
+    var departing: Set<UInt64> = []
+    /// What is still to be stored for clients that have gone, and who waits for it.
+    var departures = 0
+    var departed: [CheckedContinuation<Void, Never>] = []
     /// Tasks that use the journal and belong to no link; ``shutDown()`` waits for them.
     var storesUnderWay = 0
     var storesEnded: CheckedContinuation<Void, Never>?
