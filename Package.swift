@@ -118,7 +118,7 @@ let package = Package(
             "TransportConformanceTests",
             [
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
-                "MeshMockTransport",
+                "MeshMockTransport", "MeshTestSupport",
             ]),
         tests("MeshDaemonTests", ["MeshDaemon", "MeshTransportAPI"]),
     ],
