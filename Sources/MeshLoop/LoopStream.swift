@@ -117,9 +117,18 @@ public final class LoopStream {
             stream.onBytes?(UnsafeRawBufferPointer(start: buffer?.pointee.base, count: count))
         } else if count < 0 {
             stream.pauseReading()
-            let error = LoopError(status: Int32(count), operation: "read")
+            let error = LoopError(status: stream.endStatus(Int32(count)), operation: "read")
             stream.end(error.kind == .endOfFile ? nil : error)
         }
+    }
+
+    /// libuv tells a reset as an orderly end when it comes together with the last bytes (uv__stream_io); the socket knows.
+    private func endStatus(_ status: Int32) -> Int32 {
+        var error: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        guard status == UV_EOF.rawValue, getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) == 0, error != 0
+        else { return status }
+        return -error
     }
 
     private func end(_ error: LoopError?) {

@@ -163,11 +163,6 @@ extension RadioSession {
             return give(client, CompanionFrame.error(.tableFull))
         }
         let isMeshRequest = MeshRequestStateMachine.isMeshRequest(frame)
-        var lead = lead
-        if FloodScopes.concerns(frame), let scope = scopes.lead(for: client.scope) {
-            // Old firmware knows no scopes: it need not be told that there is none.
-            lead.append(LaneEntry.Lead(scope, expecting: .one(.ok), isRequired: client.scope != .unset))
-        }
         let entry = LaneEntry(
             translated(frame, client), expecting: expectation, after: lead, priority: isSend ? .send : .read,
             isMeshRequest: isMeshRequest)

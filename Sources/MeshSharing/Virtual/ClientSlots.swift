@@ -45,6 +45,11 @@ struct ClientSlots: Sendable {
         return slot
     }
 
+    /// The slot that a client has now.
+    func slot(of client: UInt64) -> Int? {
+        bases[client].flatMap { clients[$0]?.first { $0.id == client }?.slot }
+    }
+
     /// A client's connection has ended: properly, or by a time-out, a reset or an error, having been heard from the
     /// last time then. Who gets its slot.
     mutating func left(client: UInt64, isGraceful: Bool, lastHeard: Duration) -> Handover? {
