@@ -52,14 +52,25 @@ struct AckRoutesTests {
         }
     }
 
-    @Test func `one who sends without end takes no more than its room`() {
+    @Test func `one who sends without end takes no more than its room, and none of others`() {
         var routes = AckRoutes()
+        routes.sent(ack: 5_000, by: 2, estimatedTimeout: .zero, now: .zero)
         for ack in 1...1_000 as ClosedRange<UInt32> {
             routes.sent(ack: ack, by: 1, estimatedTimeout: .zero, now: .zero)
         }
         #expect(routes.count == AckRoutes.capacity)
-        #expect(routes.confirmed(744, now: .zero) == .unknown)
-        #expect(routes.confirmed(745, now: .zero) == .client(1))
+        #expect(routes.confirmed(745, now: .zero) == .unknown)
+        #expect(routes.confirmed(746, now: .zero) == .client(1))
+        #expect(routes.confirmed(5_000, now: .zero) == .client(2))
+    }
+
+    @Test func `one who awaits none gets the room of the oldest`() {
+        var routes = AckRoutes()
+        for ack in 1...UInt32(AckRoutes.capacity) { routes.sent(ack: ack, by: 1, estimatedTimeout: .zero, now: .zero) }
+        routes.sent(ack: 5_000, by: 2, estimatedTimeout: .zero, now: .zero)
+        #expect(routes.confirmed(1, now: .zero) == .unknown)
+        #expect(routes.confirmed(2, now: .zero) == .client(1))
+        #expect(routes.confirmed(5_000, now: .zero) == .client(2))
     }
 
     @Test func `what is not awaited any more makes room`() {

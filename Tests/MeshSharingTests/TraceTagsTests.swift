@@ -80,15 +80,28 @@ struct TraceTagsTests {
         }
     }
 
-    @Test func `a client that sends traces without end takes no more than its room`() {
+    @Test func `a client that sends traces without end takes no more than its room, and none of others`() {
         var tags = TraceTags()
+        _ = tags.translate(Self.command, from: 2, tag: 5_000, now: .zero)
         for number in 0..<1_000 as Range<UInt32> {
             _ = tags.translate(Self.command, from: 1, tag: number, now: .zero)
         }
         #expect(tags.count == TraceTags.capacity)
-        #expect(tags.pushReceived(CacheFrames.hex("89 00 00 00 00000000 00000000 40"), now: .zero) == .unknown)
-        let last = Self.hex("89 00 00 00") + Data(CacheFrames.bytes(999)) + Self.hex("00000000 40")
-        #expect(tags.pushReceived(last, now: .zero) != .unknown)
+        func owner(_ tag: UInt32) -> TraceTags.Owner {
+            tags.pushReceived(Self.hex("89 00 00 00") + CacheFrames.bytes(tag) + Self.hex("00000000 40"), now: .zero)
+        }
+        #expect(owner(872) == .unknown && owner(873) != .unknown && owner(999) != .unknown)
+        #expect(owner(5_000) != .unknown)
+    }
+
+    @Test func `one that has none under way gets the room of the oldest`() {
+        var tags = TraceTags()
+        for number in 0..<UInt32(TraceTags.capacity) {
+            _ = tags.translate(Self.command, from: 1, tag: number, now: .zero)
+        }
+        _ = tags.translate(Self.command, from: 2, tag: 1_000, now: .zero)
+        #expect(tags.pushReceived(Self.hex("89 00 00 00 00000000 00000000 40"), now: .zero) == .unknown)
+        #expect(tags.pushReceived(Self.hex("89 00 00 00 e8030000 00000000 40"), now: .zero) != .unknown)
     }
 
     @Test(arguments: 1...20)

@@ -26,6 +26,8 @@ extension RadioSession {
 
     /// SYNC_NEXT_MESSAGE.
     func nextMessage(for client: VirtualCompanion, _ command: Data) {
+        // That it asks for the next one shows that it has the one before, also if it is gone in the next moment.
+        client.membership?.confirm()
         client.work = .journal(command)
         runTask(for: client) { session, id in await session.giveNextMessage(to: id, command) }
     }
@@ -39,8 +41,6 @@ extension RadioSession {
         // A program that never said its name is known by its address.
         if clients[id]?.membership == nil { await becomeMember(id, name: "") }
         do {
-            // That it asks for the next one shows that it has the one before.
-            clients[id]?.membership?.confirm()
             guard let (entry, frame) = try await nextVisible(for: id) else { return nothingFor(id, command) }
             guard let membership = clients[id]?.membership else { return }
             // Before the client gets it: after a crash of the host it must not come twice.
