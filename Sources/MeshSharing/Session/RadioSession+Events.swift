@@ -21,13 +21,7 @@ extension RadioSession {
 
     /// Tells of a message that is in the journal now.
     func announceMessage(_ entry: JournalEntry) {
-        let type: EventType
-        switch entry.frame.first.flatMap(ReplyCode.init) {
-        case .contactMessage, .contactMessageV3: type = "message.direct"
-        case .channelMessage, .channelMessageV3: type = "message.channel"
-        case .channelData: type = "message.data"
-        default: return
-        }
+        guard let type = entry.frame.first.flatMap(ReplyCode.init).flatMap(Self.eventType(ofMessage:)) else { return }
         bus.publish(
             type, device: device, .json(Self.described(entry.frame, .fromRadio, ["message": .int(entry.sequence)])))
     }
@@ -47,19 +41,28 @@ extension RadioSession {
         .object((CompanionFrame.json(frame, direction).objectValue ?? [:]).merging(facts) { $1 })
     }
 
+    private static func eventType(ofMessage reply: ReplyCode) -> EventType? {
+        switch reply {
+        case .contactMessage, .contactMessageV3: return "message.direct"
+        case .channelMessage, .channelMessageV3: return "message.channel"
+        case .channelData: return "message.data"
+        default: return nil
+        }
+    }
+
     /// The event for a push. RX logs have none: they are by far the most frequent, and whoever wants them asks for `frame`.
     private static func eventType(_ push: PushCode) -> EventType? {
         switch push {
-        case .advert, .newAdvert: "advert"
-        case .pathUpdated: "path"
-        case .sendConfirmed: "ack"
-        case .messageWaiting: "message.waiting"
-        case .trace: "trace"
-        case .contactDeleted, .contactsFull: "contacts"
-        case .loginSuccess, .loginFailed: "login"
-        case .statusResponse: "status"
-        case .telemetryResponse: "telemetry"
-        case .rawData, .receivedPacketLog, .binaryResponse, .pathDiscovery, .controlData: nil
+        case .advert, .newAdvert: return "advert"
+        case .pathUpdated: return "path"
+        case .sendConfirmed: return "ack"
+        case .messageWaiting: return "message.waiting"
+        case .trace: return "trace"
+        case .contactDeleted, .contactsFull: return "contacts"
+        case .loginSuccess, .loginFailed: return "login"
+        case .statusResponse: return "status"
+        case .telemetryResponse: return "telemetry"
+        case .rawData, .receivedPacketLog, .binaryResponse, .pathDiscovery, .controlData: return nil
         }
     }
 }
