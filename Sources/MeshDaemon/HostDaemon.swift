@@ -145,6 +145,7 @@ actor HostDaemon {
             "daemon.ready",
             .json(["devices": .int(Int64(config.devices.count)), "version": .string(Version.text)]))
         notifier.ready(status: await status)
+        ProcessMemory.releaseCode()
         feedWatchdog()
         if notifier.isActive { reportStatus() }
     }
