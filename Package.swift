@@ -129,7 +129,8 @@ let package = Package(
         tests(
             "MeshSharingTests",
             [
-                "MeshSharing", "MeshCompanion", "MeshCrypto", "MeshWire", "MeshRuntime", "MeshTransportAPI", "MeshLoop",
+                "MeshSharing", "MeshCompanion", "MeshCrypto", "MeshWire", "MeshRuntime", "MeshJournal",
+                "MeshTransportAPI", "MeshLoop",
                 "MeshMockTransport", "MeshTestSupport",
             ]),
         tests(

@@ -20,7 +20,8 @@ extension HostDaemon {
         if let session = sessions[device] { return session }
         let settings = config.devices.first { $0.name == device }.map(Self.sessionSettings) ?? RadioSessionSettings()
         let session = RadioSession(
-            device: device, settings: settings, loop: loop, bus: bus, journal: running.journal, log: log, wallClock: { .sinceEpoch }
+            device: device, settings: settings, loop: loop, bus: bus, journal: running.journal, log: log,
+            wallClock: { .sinceEpoch }
         ) { [unowned self] in
             self.assumeIsolated { $0.nextClientID() }
         }
