@@ -120,7 +120,7 @@ actor HostDaemon {
         let coordinator = ReconnectionCoordinator(
             loop: loop, events: bus, intents: intents, log: log, wallClock: { .sinceEpoch })
         let journal = try await MessageJournal.open(
-            path: "\(state.path)/journal.sqlite", settings: JournalSettings(config.journal), loop: loop, log: log)
+            path: "\(state.path)/journal.db", settings: JournalSettings(config.journal), loop: loop, log: log)
         let control = ControlServer(loop: loop, handler: self, log: log)
         let running = Running(state: state, coordinator: coordinator, journal: journal, control: control)
         self.running = running

@@ -61,7 +61,7 @@ actor SharingBench {
             final class Counter { var value: UInt64 = 0 }
             let counter = Counter()
             let journal = try await MessageJournal.open(
-                path: "\(folder)/journal.sqlite", settings: JournalSettings(), loop: loop, log: .none)
+                path: "\(folder)/journal.db", settings: JournalSettings(), loop: loop, log: .none)
             var settings = RadioSessionSettings()
             settings.lane = lane
             adjust(&settings)
@@ -82,7 +82,7 @@ actor SharingBench {
         }
         await bench.end()
         try await thread.shutDown()
-        for name in ["intents.json", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"] {
+        for name in ["intents.json", "journal.db", "journal.db-wal", "journal.db-shm", "journal.db.lock"] {
             unlink("\(folder)/\(name)")
         }
         rmdir(folder)
