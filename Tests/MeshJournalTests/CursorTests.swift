@@ -34,6 +34,21 @@ struct CursorTests {
         }
     }
 
+    @Test func `an identity that is forgotten is as if it had never been there`() async throws {
+        try await Bench.journal { bench, journal in
+            for number in 0..<3 { _ = try await journal.append(bench.message("\(number)")) }
+            for identity in [ClientIdentity.app, .bot] {
+                try await journal.setCursor(3, of: identity, device: "roof")
+            }
+            try await journal.forgetCursor(of: .app, device: "roof")
+            try await journal.forgetCursor(of: .app, device: "nowhere")
+            #expect(try await journal.cursor(of: .app, device: "roof") == nil)
+            #expect(try await journal.cursor(of: .bot, device: "roof") == 3)
+            try await journal.setCursor(1, of: .app, device: "roof")
+            #expect(try await journal.cursor(of: .app, device: "roof") == 1)
+        }
+    }
+
     @Test func `a cursor at a number that no message has had is refused`() async throws {
         try await Bench.journal { bench, journal in
             _ = try await journal.append(bench.message("hello", "hill"))
