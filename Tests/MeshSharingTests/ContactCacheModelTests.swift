@@ -30,7 +30,7 @@ private struct ModelRadio {
 
     func clock(_ now: Duration) -> UInt32 { clockBase + UInt32((now - clockSetAt).components.seconds) }
 
-    /// Puts a contact at the end, or in the place of the oldest. The keys that went.
+    /// Puts a contact at the end, or in the place of the oldest. The key of that.
     mutating func add(_ contact: Contact) -> UInt8? {
         if contacts.count < Self.capacity {
             contacts.append(contact)
@@ -62,7 +62,7 @@ private struct ContactStory {
     var cache = RadioCache()
     var now: Duration = .zero
     var isLinked = true
-    /// Contacts that the radio counts and does not list may be wrong in the cache, as in any app.
+    /// Names that tell one change from another.
     var nextName = 0
 
     init(seed: UInt64) {
