@@ -108,7 +108,8 @@ let package = Package(
             name: "MeshTestSupport", dependencies: ["MeshLoop"], path: "Tests/MeshTestSupport", swiftSettings: common),
         tests("MeshWireTests", ["MeshWire", "MeshTestSupport"]),
         tests("MeshCryptoTests", ["MeshCrypto"]),
-        tests("MeshCompanionTests", ["MeshCompanion", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
+        tests(
+            "MeshCompanionTests", ["MeshCompanion", "MeshCrypto", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),

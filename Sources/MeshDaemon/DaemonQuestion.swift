@@ -26,7 +26,7 @@ struct DaemonQuestion {
             try self.listen(listen, &client)
         case .reload:
             return reloaded(try client.ask("reload"))
-        case .run, .check, .configShow, .configSchema, .decode, .encodeCompanion, .version, .help:
+        case .run, .check, .configShow, .configSchema, .decode, .encode, .version, .help:
             break
         }
         return .ok

@@ -16,10 +16,12 @@ extension HostCommand {
           clients                   who is connected to the shares
           listen [DEVICE]           events as JSON lines [--type link,advert] [--since SEQ] [--count N]
           reload                    the daemon reads its config again and changes what is different
-          decode frame HEX          what a companion frame says
-          decode packet HEX         what a packet over the air says
+          decode companion HEX      what a companion frame says [--request HEX] [--secrets]
+          decode packet HEX         what a packet over the air says [--channel '#NAME'|NAME=KEY]...
           decode lpp HEX            what sensor readings say
-          encode companion JSON     the bytes of a command, from what decode shows of one
+          encode companion JSON     the bytes of a command, reply or push, from what decode shows of one
+          encode packet JSON        the bytes of a packet
+          encode lpp JSON           the bytes of an array of sensor readings
           version                   version of this program
 
         options:

@@ -9,11 +9,13 @@ extension HostCommand {
         var scanner = WordScanner(words)
         var options = HostOptions()
         var listen = ListenOptions()
+        var decode = DecodeOptions()
         var release: Duration?
         var positional: [String] = []
         var wantsHelp = false
         var listenWords: [String] = []
         var releaseWords: [String] = []
+        var decodeWords: [String] = []
         while let word = scanner.next() {
             switch word {
             case "--config", "-c": options.configFiles.append(try scanner.value(of: word))
@@ -32,6 +34,15 @@ extension HostCommand {
             case "--count":
                 listen.count = Int(clamping: try scanner.number(of: word))
                 listenWords.append(word)
+            case "--channel":
+                decode.channels.append(try scanner.value(of: word))
+                decodeWords.append(word)
+            case "--request":
+                decode.request = try scanner.value(of: word)
+                decodeWords.append(word)
+            case "--secrets":
+                decode.showsSecrets = true
+                decodeWords.append(word)
             case "--for":
                 let text = try scanner.value(of: word)
                 guard let duration = Duration(optionText: text) else {
@@ -48,7 +59,7 @@ extension HostCommand {
             }
         }
         if wantsHelp { return (.help, options) }
-        let command = try command(positional, listen, release)
+        let command = try command(positional, listen, release, decode)
         if case .listen = command {
         } else if let word = listenWords.first {
             throw UsageError(message: "\(word) only goes with listen")
@@ -57,12 +68,20 @@ extension HostCommand {
         } else if let word = releaseWords.first {
             throw UsageError(message: "\(word) only goes with device NAME release")
         }
+        if case .decode(let subject, _, _) = command, subject != .lpp {
+            if subject == .packet, let word = decodeWords.first(where: { $0 != "--channel" }) {
+                throw UsageError(message: "\(word) only goes with decode companion")
+            }
+        } else if let word = decodeWords.first {
+            throw UsageError(
+                message: "\(word) only goes with decode companion\(word == "--channel" ? " and decode packet" : "")")
+        }
         return (command, options)
     }
 
     private static let optionNames = [
         "--config", "--set", "--control", "--json", "--quiet", "--help", "--version", "--type", "--since", "--count",
-        "--for",
+        "--for", "--channel", "--request", "--secrets",
     ]
 
     private static let commandNames = [
@@ -72,7 +91,7 @@ extension HostCommand {
     ]
 
     private static func command(
-        _ words: [String], _ listen: ListenOptions, _ release: Duration?
+        _ words: [String], _ listen: ListenOptions, _ release: Duration?, _ decode: DecodeOptions
     ) throws(UsageError) -> HostCommand {
         let rest = Array(words.dropFirst())
         switch words.first {
@@ -97,15 +116,17 @@ extension HostCommand {
             listen.device = rest.first
             return .listen(listen)
         case "decode":
-            guard let subject = rest.first.flatMap(DecodeSubject.init), rest.count >= 2 else {
-                throw UsageError(message: "decode: say `decode frame HEX`, `decode packet HEX` or `decode lpp HEX`")
+            guard let subject = rest.first.flatMap(DecodeSubject.init(word:)), rest.count >= 2 else {
+                throw UsageError(
+                    message: "decode: say `decode companion HEX`, `decode packet HEX` or `decode lpp HEX`")
             }
-            return .decode(subject, hex: rest.dropFirst().joined())
+            return .decode(subject, hex: rest.dropFirst().joined(), decode)
         case "encode":
-            guard rest.first == "companion", rest.count >= 2 else {
-                throw UsageError(message: "encode: say `encode companion JSON`")
+            guard let subject = rest.first.flatMap(DecodeSubject.init(word:)), rest.count >= 2 else {
+                throw UsageError(
+                    message: "encode: say `encode companion JSON`, `encode packet JSON` or `encode lpp JSON`")
             }
-            return .encodeCompanion(json: rest.dropFirst().joined(separator: " "))
+            return .encode(subject, json: rest.dropFirst().joined(separator: " "))
         case "reload": return try alone(.reload, rest)
         case "version": return try alone(.version, rest)
         case "help": return .help
@@ -135,6 +156,13 @@ extension HostCommand {
             let near = NearestName.of(verb, among: verbs).map { "; did you mean \($0)?" } ?? ""
             throw UsageError(message: "device \(name): unknown verb \"\(verb)\"\(near)")
         }
+    }
+}
+
+extension HostCommand.DecodeSubject {
+    /// What a word of the command line means; `frame` is what `companion` was called first.
+    fileprivate init?(word: String) {
+        if word == "frame" { self = .companion } else { self.init(rawValue: word) }
     }
 }
 

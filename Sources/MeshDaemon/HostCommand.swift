@@ -13,19 +13,29 @@ enum HostCommand: Equatable {
     case clients
     case listen(ListenOptions)
     case reload
-    case decode(DecodeSubject, hex: String)
-    case encodeCompanion(json: String)
+    case decode(DecodeSubject, hex: String, DecodeOptions)
+    case encode(DecodeSubject, json: String)
     case version
     case help
 
-    /// What the bytes given to `decode` are.
+    /// What the bytes are that `decode` gets and `encode` gives.
     enum DecodeSubject: String, Equatable, CaseIterable {
-        /// A companion frame, in its framing or bare.
-        case frame
+        /// A companion frame: bare, or for `decode` in its framing.
+        case companion
         /// A packet as it goes over the air: what a received-packet log holds.
         case packet
         /// Cayenne LPP sensor readings: what telemetry holds.
         case lpp
+    }
+
+    /// What `decode` has to know beside the bytes.
+    struct DecodeOptions: Equatable {
+        /// Channels whose packets are decrypted, beside Public: `#NAME`, or `NAME=KEY` in hexadecimal.
+        var channels: [String] = []
+        /// The request, in hexadecimal, that a binary response answers.
+        var request: String?
+        /// Whether keys, PINs and passwords are shown.
+        var showsSecrets = false
     }
 
     /// What can be done to one device.

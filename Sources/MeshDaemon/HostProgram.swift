@@ -45,8 +45,8 @@ public struct HostProgram {
         case .help:
             Terminal.write(HostCommand.usage)
             return .ok
-        case .decode(let subject, let hex): return decode(subject, hex)
-        case .encodeCompanion(let json): return encode(json)
+        case .decode(let subject, let hex, let wishes): return decode(subject, hex, wishes)
+        case .encode(let subject, let json): return encode(subject, json)
         case .modules, .devices, .device, .clients, .listen, .reload: return askDaemon()
         }
     }
@@ -167,27 +167,30 @@ public struct HostProgram {
         return .ok
     }
 
-    private func decode(_ subject: HostCommand.DecodeSubject, _ hex: String) -> ExitStatus {
-        guard let bytes = Data(hexadecimal: hex) else {
-            Terminal.complain("meshhost: \"\(hex)\" is not hexadecimal; write two digits for each byte")
+    private func decode(
+        _ subject: HostCommand.DecodeSubject, _ hex: String, _ wishes: HostCommand.DecodeOptions
+    ) -> ExitStatus {
+        do throws(UsageError) {
+            let (member, values) = try Decoding(wishes, subject).values(of: hex)
+            if options.isJSON {
+                Terminal.write(.object(["schema": "meshhost.decode/1", member: .array(values)]))
+            } else {
+                for value in values { Terminal.write(value.text() + "\n") }
+            }
+            return .ok
+        } catch {
+            Terminal.complain("meshhost: \(error.message)")
             return .usage
         }
-        let (member, values) = Decoding.values(of: bytes, subject)
-        if options.isJSON {
-            Terminal.write(.object(["schema": "meshhost.decode/1", member: .array(values)]))
-        } else {
-            for value in values { Terminal.write(value.text() + "\n") }
-        }
-        return .ok
     }
 
-    private func encode(_ json: String) -> ExitStatus {
+    private func encode(_ subject: HostCommand.DecodeSubject, _ json: String) -> ExitStatus {
         do {
-            let frame = try CompanionCommand(json: JSONValue(parsing: Data(json.utf8))).encoded()
-            let hex = CompanionFrame.hex(frame)
+            let (member, bytes) = try Encoding.bytes(of: JSONValue(parsing: Data(json.utf8)), subject)
+            let hex = CompanionFrame.hex(bytes)
             options.isJSON
                 ? Terminal.write([
-                    "schema": "meshhost.encode/1", "frame": .string(hex), "length": .int(Int64(frame.count)),
+                    "schema": "meshhost.encode/1", member: .string(hex), "length": .int(Int64(bytes.count)),
                 ])
                 : Terminal.write(hex + "\n")
             return .ok

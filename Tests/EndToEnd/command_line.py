@@ -28,7 +28,9 @@ async def every_command_prints_one_document_that_names_its_schema(rig):
             ("device", "bench", "status"): "meshhost.device/1", ("device", "bench", "disconnect"): "meshhost.device/1",
             ("device", "bench", "connect"): "meshhost.device/1", ("device", "bench", "release"): "meshhost.device/1",
             ("device", "bench", "reconnect"): "meshhost.device/1", ("clients",): "meshhost.clients/1",
-            ("decode", "frame", "3e0300010203"): None}.items():
+            ("decode", "companion", "3e0300010203"): "meshhost.decode/1",
+            ("decode", "packet", "1500aa"): "meshhost.decode/1", ("decode", "lpp", "016700ff"): "meshhost.decode/1",
+            ("encode", "companion", '{"name": "GET_DEVICE_TIME"}'): "meshhost.encode/1"}.items():
         document = await host.json(*words)
         if schema:
             equal(document["schema"], schema, " ".join(words))
@@ -37,7 +39,7 @@ async def every_command_prints_one_document_that_names_its_schema(rig):
 async def what_is_printed_for_people_has_no_escapes(rig):
     host = await _running(rig)
     for words in (("devices",), ("modules",), ("clients",), ("device", "bench", "status"), ("version",),
-                  ("config", "show", "--config", host.config), ("decode", "frame", "3e0100cc")):
+                  ("config", "show", "--config", host.config), ("decode", "companion", "3e0100cc")):
         status, out, err = await host.cli(*words)
         equal(status, 0, f"{' '.join(words)} ({err})")
         assert out.endswith("\n") and "\x1b" not in out, f"{' '.join(words)}: {out!r}"
@@ -121,8 +123,10 @@ async def the_largest_count_is_not_too_large(rig):
 async def wrong_words_end_with_64(rig):
     host = Host(rig)
     host.configure(mock("bench"))
-    for words in (("fly",), ("devices", "--wings"), ("device",), ("device", "bench", "explode"), ("decode", "frame"),
-                  ("decode", "frame", "xyz"), ("run", "--config"), ("listen", "--count", "many")):
+    for words in (("fly",), ("devices", "--wings"), ("device",), ("device", "bench", "explode"),
+                  ("decode", "companion"), ("decode", "companion", "xyz"), ("decode", "packet", "15", "--channel", "x"),
+                  ("decode", "lpp", "00", "--secrets"), ("encode", "lpp", "{"),
+                  ("encode", "companion", '{"name": "FLY"}'), ("run", "--config"), ("listen", "--count", "many")):
         status, out, err = await host.cli(*words)
         equal((status, out), (64, ""), f"{' '.join(words)} ({err})")
         assert err, words
@@ -208,3 +212,62 @@ async def a_type_that_no_event_has_is_refused_with_the_nearest(rig):
     status, out, err = await host.cli("listen", "--type", "link,adverts")
     equal((status, out), (64, ""), "status and output")
     assert '"advert"' in err, err
+
+
+async def what_goes_over_the_air_is_decrypted(rig):
+    host = Host(rig)
+    # companion-protocol 3.5, A1 and A2: packets of Public and of #bot.
+    (tree,) = (await host.json("decode", "packet", "150011C3C1354D619BAE9590E4D177DB7EEAF982F5BDCF78005D75157D9535FA"
+                               "90178F785D"))["packets"]
+    equal((tree["decrypted"]["channel"], tree["decrypted"]["sender"], tree["packet_hash"]),
+          ("Public", "🌲 Tree", "b35e8ec0e974a30b"))
+    bot = "15833fa002860ccae0eed9ca78b9ab0775d477c1f6490a398bf4edc75240"
+    (closed,) = (await host.json("decode", "packet", bot))["packets"]
+    equal((closed["decrypted"], closed["hops"]), (None, ["3fa002", "860cca", "e0eed9"]))
+    for channel in ("#bot", "robots=eb50a1bcb3e4e5d7bf69a57c9dada211"):
+        (opened,) = (await host.json("decode", "packet", bot, "--channel", channel))["packets"]
+        equal((opened["decrypted"]["timestamp"], opened["decrypted"]["text"]), (1772919297, "P"), channel)
+    (log,) = (await host.json("decode", "companion", "3e210088f8ab" + bot, "--channel=#bot"))["frames"]
+    equal((log["name"], log["snr_db"], log["decoded"]["decrypted"]["sender"]),
+          ("push.receivedPacketLog", -2, "Roy B V4"))
+
+
+async def an_advert_says_whether_it_is_signed(rig):
+    # Made by openhop_core of the node with the seed 00 01 ... 1f.
+    advert = ("110003a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b880009265db9f6a0e166a1f9b1dc9f6c7bb3d"
+              "d0e2a23716193517011b263f6cef1d2a9d1c1be73c68d128c4c7e745e14bdc5bc78d36503d8f4d0fede591c944e4bff28b0c92dc"
+              "47d9028eb0cbff48c3bc67656c")
+    host = Host(rig)
+    for packet, valid in ((advert, True), (advert[:-2] + "6d", False)):
+        (shown,) = (await host.json("decode", "packet", packet))["packets"]
+        equal((shown["signature_valid"], shown["contents"]["latitude_deg"]), (valid, 47.79414))
+
+
+async def what_decode_shows_encode_takes(rig):
+    host = Host(rig)
+    frames = ("3c02001603", "3e03000c8000", "3e150010f800000123456789abff008000926548656c6c6f", "3e050082deadbeef",
+              "3e0800e001020304050607", "3e32001203" + "5075626c6963" + "00" * 26 + "000102030405060708090a0b0c0d0e0f")
+    for framed in frames:
+        (frame,) = (await host.json("decode", "companion", framed, "--secrets"))["frames"]
+        equal((await host.json("encode", "companion", json.dumps(frame)))["frame"], framed[6:], frame["name"])
+    packet = "09046F17C47ED00A13E16AB5B94B1CC2D1A5059C6E5A6253C60D"
+    (shown,) = (await host.json("decode", "packet", packet))["packets"]
+    equal((await host.json("encode", "packet", json.dumps(shown)))["packet"], packet.lower())
+    lpp = "016700ff" + "048805c395ed51fe0003e8" + "02f009e90004b0fffaecf1"
+    rows = (await host.json("decode", "lpp", lpp))["readings"]
+    equal([row["type"] for row in rows], ["temperature", "gps", "polyline"])
+    equal((await host.json("encode", "lpp", json.dumps(rows)))["payload"], lpp)
+
+
+async def an_answer_is_read_as_that_of_its_request(rig):
+    request = "32" + "00" * 32 + "07"
+    response = "8c0001020304" + b"v1\nHill\nAnn".hex()
+    (push,) = (await Host(rig).json("decode", "companion", response, "--request", request))["frames"]
+    equal(push["answer"], {"firmware": "v1", "node_name": "Hill", "owner": "Ann"})
+
+
+async def a_daemon_that_decrypts_nothing_has_no_cryptography_in_memory(rig):
+    host = await _running(rig)
+    with open(f"/proc/{host.pid}/maps", encoding="utf-8") as maps:
+        loaded = [line.split()[-1] for line in maps if "libcrypto" in line or "libssl" in line]
+    equal(loaded, [], "libraries in memory")

@@ -3,13 +3,20 @@
 // meshhost: a host for mesh radios and other byte-link devices
 import PackageDescription
 
+func fuzzer(_ name: String, _ product: String) -> Target {
+    .executableTarget(name: name, dependencies: ["FuzzDriver", .product(name: product, package: "meshhost")])
+}
+
 let package = Package(
     name: "Fuzzing",
     dependencies: [.package(name: "meshhost", path: "../..")],
     targets: [
         .target(name: "CFuzzer"),
-        .executableTarget(
-            name: "FrameDecoderFuzzer", dependencies: ["CFuzzer", .product(name: "MeshWire", package: "meshhost")]),
+        .target(name: "FuzzDriver", dependencies: ["CFuzzer"]),
+        fuzzer("FrameDecoderFuzzer", "MeshWire"),
+        fuzzer("CompanionFuzzer", "MeshCompanion"),
+        fuzzer("PacketFuzzer", "MeshCompanion"),
+        fuzzer("LPPFuzzer", "MeshCompanion"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -138,10 +138,13 @@ struct AnswerVectorTests {
         }
     }
 
+    /// P7.
+    static let status =
+        "8700aabb11223344681003008affabffe8030000f4010000100e00008051010064000000900100002c010000bc02000000001e0005000a"
+        + "00201c0000"
+
     @Test func `P7: the counters of a repeater`() throws {
-        let hex =
-            "8700aabb11223344681003008affabffe8030000f4010000100e00008051010064000000900100002c010000bc02000000001e0005000a"
-            + "00201c0000"
+        let hex = Self.status
         let push = try CompanionPush(decoding: try data(hex))
         guard case .statusResponse(let response) = push else {
             Issue.record("\(push)")
@@ -174,6 +177,7 @@ struct AnswerVectorTests {
         #expect(packet.route == .flood && packet.payloadType == .groupText && packet.path.hops.isEmpty)
         #expect(push.json()["decoded"]?["payload_type"] == "GRP_TXT")
         #expect(push.json()["decoded"]?["contents"]?["channel_hash"] == 0xAA)
+        #expect(CompanionFrame.hex(try packet.hash()) == "6826cc834e0067f2")
     }
 
     @Test func `the bytes after a channel's name are garbage`() throws {
@@ -212,5 +216,10 @@ struct AnswerVectorTests {
         let variables = CompanionReply.variables("gps:1,note:a:b,broken")
         #expect(variables == [CustomVariable(name: "gps", value: "1"), CustomVariable(name: "note", value: "a:b")])
         #expect(CompanionReply.variables("").isEmpty)
+        // With an accent, colon and comma are other characters, but the same bytes.
+        #expect(
+            CompanionReply.variables("a:\u{301}1,\u{301}b:2") == [
+                CustomVariable(name: "a", value: "\u{301}1"), CustomVariable(name: "\u{301}b", value: "2"),
+            ])
     }
 }

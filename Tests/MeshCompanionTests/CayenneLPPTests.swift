@@ -63,8 +63,8 @@ struct CayenneLPPTests {
     }
 
     @Test func `an unknown kind ends the rows with an error that says where`() throws {
-        let payload = try data("016700ff" + "02f001")
-        let error = DecodeError(.unknownCode(0xF0), offset: 5)
+        let payload = try data("016700ff" + "02f101")
+        let error = DecodeError(.unknownCode(0xF1), offset: 5)
         #expect(throws: error) { try CayenneLPP.decode(payload) }
         #expect(CayenneLPP.decodeStart(payload).readings.map(\.kind) == [.temperature])
         #expect(CayenneLPP.decodeStart(payload).error == error)
@@ -72,12 +72,18 @@ struct CayenneLPPTests {
         #expect(json.arrayValue?.count == 2)
         #expect(json.arrayValue?[0]["value"] == .double(25.5))
         #expect(json.arrayValue?[0]["unit"] == "°C")
-        #expect(json.arrayValue?[1]["error"] == "unknown code 0xf0 at offset 5")
+        #expect(json.arrayValue?[1]["error"] == "unknown code 0xf1 at offset 5")
+        #expect(json.arrayValue?[1]["bytes"] == "02f101")
     }
 
     @Test func `a value that cannot be written is refused`() {
         #expect(CayenneLPP.Reading(channel: 1, kind: .gps, values: [1, 2]) == nil)
-        #expect(CayenneLPP.Reading(channel: 1, kind: .init(rawValue: 240), values: []) == nil)
+        #expect(CayenneLPP.Reading(channel: 1, kind: .init(rawValue: 241), values: []) == nil)
+        #expect(CayenneLPP.Reading(channel: 1, kind: .polyline, values: [1, 2]) == nil)
+        let unknown = CayenneLPP.Reading(channel: 1, kind: .init(rawValue: 241), raw: [])
+        #expect(throws: FieldError("type", .invalid)) { try CayenneLPP.encode([unknown]) }
+        let line = CayenneLPP.Reading(channel: 1, kind: .polyline, raw: [1, 2])
+        #expect(throws: FieldError("type", .invalid)) { try CayenneLPP.encode([line]) }
         #expect(CayenneLPP.Reading(channel: 1, kind: .temperature, values: [.nan]) == nil)
         #expect(CayenneLPP.Reading(channel: 1, kind: .temperature, values: [.infinity]) == nil)
     }

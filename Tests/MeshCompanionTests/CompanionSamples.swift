@@ -104,7 +104,7 @@ enum CompanionSamples {
             .deviceInfo(DeviceInfo(protocolVersion: 1)), .deviceInfo(deviceInfo),
             .privateKey(Data(0..<64)), .disabled, .channelInfo(Channel(index: 3, name: "Public", secret: secret)),
             .signStart(maximumLength: 8_192), .signature(Data(repeating: 0x5A, count: 64)),
-            .customVariables("gps:1,x:a:b"),
+            .customVariables("gps:1,x:a:b"), .customVariables("gps:1,mode:2"),
             .advertPath(AdvertPath(received: 3, path: path)),
             .tuning(Tuning(receiveDelayThousandths: 1, airtimeFactorThousandths: 2)),
             .statistics(.core(.init(batteryMillivolts: 1, uptimeSeconds: 2, errorFlags: 3, queueLength: 4))),

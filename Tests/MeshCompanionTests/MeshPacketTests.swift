@@ -7,8 +7,8 @@ import MeshTransportAPI
 import MeshWire
 import Testing
 
-/// Golden bytes of companion-protocol §3.5: meshcore-decoder's tests (michaelhart), A6 to A8 in full, of A1 to A5 the
-/// structure. Their texts and packet hashes need the channel's key and SHA-256, which this target does not have.
+/// Golden bytes of companion-protocol §3.5: meshcore-decoder's tests (michaelhart). What A1 to A5 say is in
+/// ``GroupMessageTests``, the packets' hashes are in ``PacketHashTests``.
 struct MeshPacketTests {
     static let vectors = [
         "150011C3C1354D619BAE9590E4D177DB7EEAF982F5BDCF78005D75157D9535FA90178F785D",

@@ -118,12 +118,27 @@ struct PythonClientVectorTests {
                 == .setTuning(Tuning(receiveDelayThousandths: 100, airtimeFactorThousandths: 1_000)))
     }
 
-    @Test func `commands that neither the reference nor the Python client has bytes for`() throws {
-        // Composed from firmware v1.17.1, MyMesh.cpp; the Python client sends a bare 1c (companion-protocol §1.11).
-        #expect(CompanionFrame.hex(try CompanionCommand.hasConnection(Self.key).encoded()) == "1c" + Self.keyHex)
-        #expect(CompanionFrame.hex(try CompanionCommand.setDefaultScope(nil).encoded()) == "3f")
-        let tuning = Tuning(receiveDelayThousandths: 100, airtimeFactorThousandths: 1_000)
-        #expect(CompanionFrame.hex(try CompanionCommand.setTuning(tuning).encoded()) == "1564000000e8030000")
+    /// Neither the reference nor the Python client has bytes for these; composed from firmware v1.17.1, MyMesh.cpp. The
+    /// Python client sends a bare 1c (companion-protocol §1.11).
+    static let others: [(hex: String, command: CompanionCommand)] = [
+        ("1c" + keyHex, .hasConnection(key)), ("3f", .setDefaultScope(nil)),
+        ("1564000000e8030000", .setTuning(Tuning(receiveDelayThousandths: 100, airtimeFactorThousandths: 1_000))),
+    ]
+
+    @Test(arguments: others)
+    func `commands that others do not send`(hex: String, command: CompanionCommand) throws {
+        #expect(CompanionFrame.hex(try command.encoded()) == hex)
+        #expect(try CompanionCommand(decoding: try data(hex)) == command)
+    }
+
+    @Test func `every command, reply and push has golden bytes`() throws {
+        let commands = CommandVectorTests.vectors.map(\.hex) + Self.commands.map(\.hex) + Self.others.map(\.hex)
+        let replies = AnswerVectorTests.replies.map(\.hex) + Self.replies
+        let pushes = AnswerVectorTests.pushes.map(\.hex) + [AnswerVectorTests.status] + Self.pushes
+        func codes(_ frames: [String]) throws -> Set<UInt8> { Set(try frames.compactMap { try data($0).first }) }
+        #expect(try codes(commands) == Set(CommandCode.allCases.map(\.rawValue)))
+        #expect(try codes(replies) == Set(ReplyCode.allCases.map(\.rawValue)))
+        #expect(try codes(pushes) == Set(PushCode.allCases.map(\.rawValue)))
     }
 
     static let sampleKeyHex = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20"
@@ -133,18 +148,21 @@ struct PythonClientVectorTests {
     static let secretHex = "000102030405060708090a0b0c0d0e0f"
 
     /// Each is the encoding of one of ``CompanionSamples``.
-    @Test(arguments: [
+    static let replies = [
         "025e010000", "040c000000", "03" + contactHex,
         "0d0daf2840e20100" + "313420417567203230323600" + "426f617264" + zeros(35) + "76312e31372e31" + zeros(13)
             + "0101",
         "0b8100ff3e07", "0e" + CompanionFrame.hex(Data(0..<64)), "0f", "12035075626c6963" + zeros(26) + secretHex,
-        "130000200000", "14" + String(repeating: "5a", count: 64), "16030000004201020304", "170100000002000000",
+        "130000200000", "14" + String(repeating: "5a", count: 64), "156770733a312c6d6f64653a32", "16030000004201020304",
+        "170100000002000000",
         "1800010002000000030004", "18018affabf70100000002000000",
         "1802010000000200000003000000040000000500000006000000",
         "180201000000020000000300000004000000050000000600000007000000", "190302",
         "1a689b0600689b060077440d0077440d00", "1bf7000001ff0201058100ff3e07",
         "1c726567696f6e" + zeros(25) + secretHex, "1c", "1d76312e3138",
-    ])
+    ]
+
+    @Test(arguments: replies)
     func `replies as the Python client reads them`(hex: String) throws {
         let reply = try CompanionReply(decoding: try data(hex))
         #expect(CompanionSamples.replies.contains(reply))
@@ -152,12 +170,14 @@ struct PythonClientVectorTests {
     }
 
     /// Each is the encoding of one of ``CompanionSamples``.
-    @Test(arguments: [
+    static let pushes = [
         "81" + sampleKeyHex, "83",
         "87000123456789ab681000008affabffe8030000" + zeros(30) + "e2ff00000a00201c000002000000",
         "89000401070000000800000001020304f7f7f7", "8a" + contactHex, "8b000123456789ab016700ff",
         "8c00030000008100ff3e07", "8d000123456789ab420102030400", "8ef7ff008100ff3e07", "8f" + sampleKeyHex, "90",
-    ])
+    ]
+
+    @Test(arguments: pushes)
     func `pushes as the Python client reads them`(hex: String) throws {
         let push = try CompanionPush(decoding: try data(hex))
         #expect(CompanionSamples.pushes.contains(push))

@@ -34,15 +34,6 @@ struct ControlProtocolTests {
         #expect(throws: MeshError.self) { try ControlProtocol.Request(Data("{}".utf8)) }
         #expect(throws: MeshError.self) { try ControlProtocol.Request(Data("devices".utf8)) }
     }
-
-    @Test func `frames are decoded from hexadecimal digits`() throws {
-        let bytes = try #require(Data(hexadecimal: "0x3c 02:00 1603"))
-        #expect(Decoding.frames(in: bytes).map { $0["name"] } == ["DEVICE_QUERY"])
-        #expect(Data(hexadecimal: "1") == nil && Data(hexadecimal: "zz") == nil)
-        let cut = Decoding.frames(in: try #require(Data(hexadecimal: "3e050001")))
-        #expect(cut.count == 1 && cut[0]["error"]?.stringValue?.contains("cut") == true)
-        #expect(Decoding.frames(in: Data()).count == 1)
-    }
 }
 
 struct SystemdNotifierTests {

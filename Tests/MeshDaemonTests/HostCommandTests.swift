@@ -20,8 +20,21 @@ struct HostCommandTests {
         ("device roof reconnect", .device(name: "roof", .reconnect)),
         ("device roof release", .device(name: "roof", .release(for: nil))),
         ("device roof release --for 10m", .device(name: "roof", .release(for: .seconds(600)))),
-        ("decode frame 16 03", .decode(.frame, hex: "1603")), ("decode lpp 016700ff", .decode(.lpp, hex: "016700ff")),
-        ("encode companion {\"name\":\"GET_CONTACTS\"}", .encodeCompanion(json: "{\"name\":\"GET_CONTACTS\"}")),
+        ("decode companion 16 03", .decode(.companion, hex: "1603", .init())),
+        ("decode frame 1603", .decode(.companion, hex: "1603", .init())),
+        ("decode lpp 016700ff", .decode(.lpp, hex: "016700ff", .init())),
+        (
+            "decode packet 1500 --channel #bot --channel=x=00",
+            .decode(.packet, hex: "1500", .init(channels: ["#bot", "x=00"]))
+        ),
+        (
+            "decode companion 8c00 --request 3200 --secrets",
+            .decode(.companion, hex: "8c00", .init(request: "3200", showsSecrets: true))
+        ),
+        (
+            "encode companion {\"name\":\"GET_CONTACTS\"}",
+            .encode(.companion, json: "{\"name\":\"GET_CONTACTS\"}")
+        ), ("encode packet {}", .encode(.packet, json: "{}")), ("encode lpp []", .encode(.lpp, json: "[]")),
         ("version", .version), ("--version", .version),
         ("help", .help), ("", .help), ("run --help", .help), ("reload", .reload),
         ("listen --count 18446744073709551615", .listen(.init(count: .max))),
@@ -58,7 +71,12 @@ struct HostCommandTests {
         ("clients --type link", "--type only goes with listen"),
         ("listen --since soon", "--since soon: not a number"),
         ("config", "config: say `config show` or `config schema`"),
-        ("decode frames", "decode: say `decode frame HEX`, `decode packet HEX` or `decode lpp HEX`"),
+        ("decode frames 00", "decode: say `decode companion HEX`, `decode packet HEX` or `decode lpp HEX`"),
+        ("decode packet", "decode: say `decode companion HEX`, `decode packet HEX` or `decode lpp HEX`"),
+        ("encode 00", "encode: say `encode companion JSON`, `encode packet JSON` or `encode lpp JSON`"),
+        ("decode lpp 00 --channel #bot", "--channel only goes with decode companion and decode packet"),
+        ("decode packet 00 --secrets", "--secrets only goes with decode companion"),
+        ("check --request 00", "--request only goes with decode companion"),
     ])
     func `a mistake is named, with what to type`(_ line: String, _ message: String) {
         #expect(throws: UsageError(message: message)) { try Self.parse(line) }
@@ -67,7 +85,8 @@ struct HostCommandTests {
     @Test func `every command stands in the help`() {
         for word in [
             "run", "check", "config show", "modules", "devices", "device NAME", "clients", "listen", "reload",
-            "decode frame", "decode packet", "decode lpp", "encode companion", "version",
+            "decode companion", "decode packet", "decode lpp", "encode companion", "encode packet", "encode lpp",
+            "version",
         ] {
             #expect(HostCommand.usage.contains("\n  \(word)"), "\(word)")
         }

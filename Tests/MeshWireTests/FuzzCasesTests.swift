@@ -12,11 +12,11 @@ struct FuzzCasesTests {
 
     @Test(arguments: ["FailCases", "Corpus"])
     func `the fuzzer's inputs pass`(name: String) throws {
-        let folder = Self.fuzzing.appending(path: name)
+        let folder = Self.fuzzing.appending(path: name).appending(path: "FrameDecoder")
         for file in try FileManager.default.contentsOfDirectory(atPath: folder.path()).sorted()
         where !file.hasPrefix(".") {
             let bytes = try Data(contentsOf: folder.appending(path: file))
-            print("fuzz case \(name)/\(file), \(bytes.count) bytes")
+            print("fuzz case \(name)/FrameDecoder/\(file), \(bytes.count) bytes")
             bytes.withUnsafeBytes { FrameDecoderCheck.run($0) }
         }
     }

@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 internal import MeshTransportAPI
+internal import MeshWire
 
 /// Writes the fields of a record as JSON members.
 struct JSONFieldWriter: FieldVisitor {
@@ -26,6 +27,15 @@ struct JSONFieldWriter: FieldVisitor {
             writer.members["error"] = .string("\(error)")
         }
         return writer.members
+    }
+
+    /// The members of the record that some bytes are, or why they are none.
+    static func json<Record: FieldRecord>(decoding bytes: Data, as prototype: Record) -> JSONValue {
+        do throws(DecodeError) {
+            return .object(members(of: try WireFieldReader.decode(bytes, as: prototype), showsSecrets: false))
+        } catch {
+            return ["error": .string("\(error)")]
+        }
     }
 
     mutating func integer<Value: FixedWidthInteger & BitwiseCopyable>(

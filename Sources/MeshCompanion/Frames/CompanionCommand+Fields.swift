@@ -53,12 +53,16 @@ extension CompanionCommand: FieldRecord {
             self = .setCustomVariable(fields)
         case .sendBinaryRequest(var fields):
             try fields.visit(&visitor)
+            let request = fields.request
+            visitor.derived("decoded", JSONFieldWriter.json(decoding: request, as: BinaryRequest.prototype))
             self = .sendBinaryRequest(fields)
         case .setFloodScope(var fields):
             try fields.visit(&visitor)
             self = .setFloodScope(fields)
         case .sendAnonymousRequest(var fields):
             try fields.visit(&visitor)
+            let request = fields.request
+            visitor.derived("decoded", JSONFieldWriter.json(decoding: request, as: AnonymousRequest.prototype))
             self = .sendAnonymousRequest(fields)
         case .setAutoAdd(var fields):
             try fields.visit(&visitor)
@@ -125,6 +129,8 @@ extension CompanionCommand: FieldRecord {
         case .importContact(var packet):
             // `len > 2 + 32 + 64`, code included.
             try visitor.rest("packet", &packet, minimum: 98)
+            let bytes = packet
+            visitor.derived("decoded", MeshPacket.json(decoding: bytes))
             self = .importContact(packet)
         case .deviceQuery(var version):
             try visitor.integer("version", &version)

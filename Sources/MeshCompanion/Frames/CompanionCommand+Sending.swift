@@ -136,5 +136,7 @@ extension OutgoingRawPacket: FieldRecord {
     mutating func visit<Visitor: FieldVisitor & ~Copyable>(_ visitor: inout Visitor) throws(Visitor.Failure) {
         try visitor.integer("priority", &priority)
         try visitor.rest("packet", &packet, minimum: 2)
+        let packet = packet
+        visitor.derived("decoded", MeshPacket.json(decoding: packet))
     }
 }

@@ -160,10 +160,12 @@ extension CustomVariable: FieldRecord {
     mutating func visit<Visitor: FieldVisitor & ~Copyable>(_ visitor: inout Visitor) throws(Visitor.Failure) {
         var text = "\(name):\(value)"
         try visitor.text("variable", &text)
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = text.parts(separatedBy: ":", maximum: 2)
         // The firmware asks for three bytes (`len >= 4`).
-        guard parts.count == 2, !name.contains(":"), text.utf8.count >= 3 else { throw visitor.invalid("variable") }
-        name = String(parts[0])
-        value = String(parts[1])
+        guard parts.count == 2, !name.unicodeScalars.contains(":"), text.utf8.count >= 3 else {
+            throw visitor.invalid("variable")
+        }
+        name = parts[0]
+        value = parts[1]
     }
 }

@@ -111,10 +111,7 @@ public enum CompanionCommand: Sendable, Hashable {
     /// Reads the members that ``json(showsSecrets:)`` writes.
     public init(json: JSONValue) throws(FieldError) {
         guard let members = json.objectValue else { throw FieldError("command", .wrongType(expected: "an object")) }
-        guard let name = members["name"] else { throw FieldError("name", .missing) }
-        guard let name = name.stringValue else { throw FieldError("name", .wrongType(expected: "a string")) }
-        let code = members["code"]?.intValue.flatMap(UInt8.init(exactly:))
-        if members["code"] != nil && code == nil { throw FieldError("code", .outOfRange(0...255)) }
+        let (name, code) = try CompanionFrame.head(members)
         let prototype: CompanionCommand
         if let known = CommandCode.allCases.first(where: { CommandSpec.of($0).name == name }) {
             // The code may be left out; another one than the name's is a mistake.
@@ -122,11 +119,12 @@ public enum CompanionCommand: Sendable, Hashable {
             prototype = Self.prototype(known)
         } else if name == CompanionFrame.unknownName {
             guard let code else { throw FieldError("code", .missing) }
+            if CommandCode(rawValue: code) != nil { throw FieldError("code", .invalid) }
             prototype = .unknown(code: code, bytes: Data())
         } else {
             throw FieldError("name", .invalid)
         }
-        self = try JSONFieldReader.record(members, as: prototype, known: ["name", "code"])
+        self = try JSONFieldReader.record(members, as: prototype, known: CompanionFrame.headMembers)
     }
 
     /// `name`, as in ``CommandSpec/name``, `code`, and the fields by snake_case names. Units are in the names, but for

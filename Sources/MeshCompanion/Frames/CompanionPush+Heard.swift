@@ -59,7 +59,7 @@ extension ReceivedPacketLog: FieldRecord {
         try visitor.integer("rssi_dbm", &rssi)
         try visitor.rest("packet", &packet)
         let packet = packet
-        visitor.derived("decoded", MeshPacket.json(packet))
+        visitor.derived("decoded", MeshPacket.json(decoding: packet))
     }
 }
 

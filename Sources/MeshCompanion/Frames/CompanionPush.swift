@@ -51,10 +51,31 @@ public enum CompanionPush: Sendable, Hashable {
         try WireFieldWriter.encode(self, after: [code])
     }
 
+    /// Reads the members that ``json(showsSecrets:)`` writes.
+    public init(json: JSONValue) throws(FieldError) {
+        guard let members = json.objectValue else { throw FieldError("push", .wrongType(expected: "an object")) }
+        let (name, code) = try CompanionFrame.head(members)
+        let prototype: CompanionPush
+        if let known = PushCode.allCases.first(where: { Self.name($0) == name }) {
+            if let code, code != known.rawValue { throw FieldError("code", .invalid) }
+            prototype = Self.prototype(known)
+        } else if name == CompanionFrame.unknownName {
+            guard let code else { throw FieldError("code", .missing) }
+            if !PushCode.isPush(code) || PushCode(rawValue: code) != nil { throw FieldError("code", .invalid) }
+            prototype = .unknown(code: code, bytes: Data())
+        } else {
+            throw FieldError("name", .invalid)
+        }
+        self = try JSONFieldReader.record(members, as: prototype, known: CompanionFrame.headMembers)
+    }
+
+    /// The name in JSON.
+    static func name(_ code: PushCode) -> String { "push.\(code)" }
+
     /// `name`, `code`, and the fields.
     public func json(showsSecrets: Bool = false) -> JSONValue {
         var members = JSONFieldWriter.members(of: self, showsSecrets: showsSecrets)
-        members["name"] = .string(PushCode(rawValue: code).map { "push.\($0)" } ?? CompanionFrame.unknownName)
+        members["name"] = .string(PushCode(rawValue: code).map(Self.name) ?? CompanionFrame.unknownName)
         members["code"] = .int(Int64(code))
         return .object(members)
     }

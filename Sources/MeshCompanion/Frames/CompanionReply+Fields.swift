@@ -136,6 +136,8 @@ extension CompanionReply: FieldRecord {
             self = .currentTime(time)
         case .exportedContact(var packet):
             try visitor.rest("packet", &packet)
+            let bytes = packet
+            visitor.derived("decoded", MeshPacket.json(decoding: bytes))
             self = .exportedContact(packet)
         case .privateKey(var key):
             try visitor.bytes("private_key", &key, count: 64, secret: true)

@@ -70,19 +70,40 @@ public enum CompanionReply: Sendable, Hashable {
         try WireFieldWriter.encode(self, after: [code])
     }
 
+    /// Reads the members that ``json(showsSecrets:)`` writes.
+    public init(json: JSONValue) throws(FieldError) {
+        guard let members = json.objectValue else { throw FieldError("reply", .wrongType(expected: "an object")) }
+        let (name, code) = try CompanionFrame.head(members)
+        let prototype: CompanionReply
+        if let known = ReplyCode.allCases.first(where: { Self.name($0) == name }) {
+            if let code, code != known.rawValue { throw FieldError("code", .invalid) }
+            prototype = Self.prototype(known)
+        } else if name == CompanionFrame.unknownName {
+            guard let code else { throw FieldError("code", .missing) }
+            if PushCode.isPush(code) || ReplyCode(rawValue: code) != nil { throw FieldError("code", .invalid) }
+            prototype = .unknown(code: code, bytes: Data())
+        } else {
+            throw FieldError("name", .invalid)
+        }
+        self = try JSONFieldReader.record(members, as: prototype, known: CompanionFrame.headMembers)
+    }
+
+    /// The name in JSON.
+    static func name(_ code: ReplyCode) -> String { "reply.\(code)" }
+
     /// `name`, `code`, and the fields. Keys and the PIN only on demand.
     public func json(showsSecrets: Bool = false) -> JSONValue {
         var members = JSONFieldWriter.members(of: self, showsSecrets: showsSecrets)
-        members["name"] = .string(ReplyCode(rawValue: code).map { "reply.\($0)" } ?? CompanionFrame.unknownName)
+        members["name"] = .string(ReplyCode(rawValue: code).map(Self.name) ?? CompanionFrame.unknownName)
         members["code"] = .int(Int64(code))
         return .object(members)
     }
 
     /// The settings in the text of ``customVariables(_:)``. A value that holds a comma cannot be told apart.
     public static func variables(_ text: String) -> [CustomVariable] {
-        text.split(separator: ",").compactMap { entry in
-            let parts = entry.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            return parts.count == 2 ? CustomVariable(name: String(parts[0]), value: String(parts[1])) : nil
+        text.parts(separatedBy: ",").compactMap { entry in
+            let parts = entry.parts(separatedBy: ":", maximum: 2)
+            return parts.count == 2 ? CustomVariable(name: parts[0], value: parts[1]) : nil
         }
     }
 }

@@ -4,7 +4,8 @@
 public import FoundationEssentials
 
 /// What a node tells of itself: the payload of an ADVERT (firmware src/Mesh.cpp, `createAdvert`;
-/// src/helpers/AdvertDataHelpers.h). The signature covers all but itself and is not checked here.
+/// src/helpers/AdvertDataHelpers.h). The signature covers all but itself:
+/// ``MeshPacket/isAdvertSignatureValid()``.
 public struct Advert: Sendable, Hashable {
     public var publicKey: PublicKey
     /// The node's clock, seconds since 1970.

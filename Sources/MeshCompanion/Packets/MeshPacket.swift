@@ -2,12 +2,13 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 public import FoundationEssentials
-public import MeshTransportAPI
+internal import MeshTransportAPI
 public import MeshWire
 
 /// A packet as it is on the air: header, transport codes, path, payload (firmware src/Packet.cpp, `Packet::readFrom`).
 ///
-/// It is what LOG_RX_DATA, EXPORT_CONTACT and IMPORT_CONTACT carry. Nothing here is decrypted or verified.
+/// It is what LOG_RX_DATA, EXPORT_CONTACT and IMPORT_CONTACT carry. Decoding decrypts and verifies nothing: see
+/// ``opened(with:)`` and ``isAdvertSignatureValid()``.
 public struct MeshPacket: Sendable, Hashable {
     /// The most bytes of a payload (`MAX_PACKET_PAYLOAD`, firmware src/MeshCore.h).
     public static let maximumPayload = 184
@@ -108,27 +109,5 @@ extension MeshPacket: FieldRecord {
         visitor.derived("hops", .array(hops))
         try visitor.rest("payload", &payload, minimum: 1)
         if payload.count > Self.maximumPayload { throw visitor.invalid("payload") }
-    }
-}
-
-extension MeshPacket {
-    /// The fields, and `contents` with those of the payload.
-    public var json: JSONValue {
-        var members = JSONFieldWriter.members(of: self, showsSecrets: false)
-        do throws(DecodeError) {
-            members["contents"] = .object(JSONFieldWriter.members(of: try contents(), showsSecrets: false))
-        } catch {
-            members["contents"] = ["error": .string("\(error)")]
-        }
-        return .object(members)
-    }
-
-    /// The fields of a packet's bytes, or why they are none.
-    static func json(_ packet: Data) -> JSONValue {
-        do throws(DecodeError) {
-            return try MeshPacket(decoding: packet).json
-        } catch {
-            return ["error": .string("\(error)")]
-        }
     }
 }

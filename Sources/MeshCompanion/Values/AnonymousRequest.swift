@@ -19,12 +19,23 @@ public enum AnonymousRequest: Sendable, Hashable {
 
     /// Decodes ``NodeRequest/request`` of a SEND_ANON_REQ.
     public init(decoding request: Data) throws(DecodeError) {
-        // No request has type 0, so the first byte decides.
-        self = try WireFieldReader.decode(request, as: .unknown(type: 0, bytes: Data()))
+        self = try WireFieldReader.decode(request, as: Self.prototype)
     }
 
     /// The bytes for ``NodeRequest/request``.
     public func encoded() throws(FieldError) -> Data { try WireFieldWriter.encode(self) }
+
+    /// Reads the members that ``json`` writes.
+    public init(json: JSONValue) throws(FieldError) {
+        guard let members = json.objectValue else { throw FieldError("request", .wrongType(expected: "an object")) }
+        self = try JSONFieldReader.record(members, as: Self.prototype)
+    }
+
+    /// The fields, `request_type` first of all.
+    public var json: JSONValue { .object(JSONFieldWriter.members(of: self, showsSecrets: false)) }
+
+    /// A request of which the type is still to be read: no request has type 0.
+    static var prototype: Self { .unknown(type: 0, bytes: Data()) }
 
     /// The first byte.
     public var type: UInt8 {
@@ -89,9 +100,8 @@ public enum AnonymousAnswer: Sendable, Hashable {
             switch request {
             case .regions: return .regions(clock: clock, reader.readText())
             case .owner:
-                let lines = reader.readText().split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
-                return .owner(
-                    clock: clock, nodeName: String(lines[0]), owner: lines.count > 1 ? String(lines[1]) : "")
+                let lines = reader.readText().parts(separatedBy: "\n", maximum: 2)
+                return .owner(clock: clock, nodeName: lines[0], owner: lines.count > 1 ? lines[1] : "")
             case .basic, .unknown: return .basic(clock: clock, features: try reader.read(UInt8.self))
             }
         }
@@ -101,7 +111,10 @@ public enum AnonymousAnswer: Sendable, Hashable {
     public var json: JSONValue {
         switch self {
         case .regions(let clock, let names):
-            ["clock": .int(Int64(clock)), "regions": .array(names.split(separator: ",").map { .string(String($0)) })]
+            [
+                "clock": .int(Int64(clock)),
+                "regions": .array(names.parts(separatedBy: ",").filter { !$0.isEmpty }.map { .string($0) }),
+            ]
         case .owner(let clock, let name, let owner):
             ["clock": .int(Int64(clock)), "node_name": .string(name), "owner": .string(owner)]
         case .basic(let clock, let features): ["clock": .int(Int64(clock)), "features": .int(Int64(features))]

@@ -98,11 +98,12 @@ public enum BinaryAnswer: Sendable, Hashable {
         let clock = try reader.read(UInt32.self)
         var rows: [SensorRange] = []
         while let channel = reader.next, channel != 0 {
-            let kind = try CayenneLPP.readHead(&reader)
+            let (kind, offset) = try CayenneLPP.readHead(&reader)
             let components = kind.rangeComponents
             rows.append(
                 SensorRange(
-                    channel: channel, kind: kind, minimum: try CayenneLPP.readNumbers(components, &reader),
+                    channel: channel, kind: kind,
+                    minimum: try CayenneLPP.readNumbers(components, of: kind, offset, &reader),
                     maximum: try CayenneLPP.readNumbers(components, &reader),
                     average: try CayenneLPP.readNumbers(components, &reader)))
         }
@@ -136,8 +137,8 @@ public enum BinaryAnswer: Sendable, Hashable {
 
     /// `firmware\nname\nowner`; the owner may have lines of its own.
     private static func owner(_ reader: inout ByteReader) -> BinaryAnswer {
-        let lines = reader.readText().split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
-        func line(_ index: Int) -> String { index < lines.count ? String(lines[index]) : "" }
+        let lines = reader.readText().parts(separatedBy: "\n", maximum: 3)
+        func line(_ index: Int) -> String { index < lines.count ? lines[index] : "" }
         return .owner(OwnerInfo(firmware: line(0), nodeName: line(1), owner: line(2)))
     }
 }
@@ -148,12 +149,7 @@ extension BinaryAnswer {
         switch self {
         case .status(let status): return .object(JSONFieldWriter.members(of: status, showsSecrets: false))
         case .telemetry(let readings):
-            return [
-                "telemetry": .array(
-                    readings.map {
-                        CayenneLPP.row($0.channel, $0.kind, ["value": CayenneLPP.value($0.kind.components, $0.raw)])
-                    })
-            ]
+            return ["telemetry": .array(readings.map(\.json))]
         case .minMaxAverage(let clock, let rows):
             let ranges = rows.map { row in
                 CayenneLPP.row(

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 public import FoundationEssentials
+public import MeshTransportAPI
 public import MeshWire
 
 /// What SEND_BINARY_REQ asks a node (companion-protocol §1.8; firmware examples/simple_repeater/MyMesh.cpp,
@@ -26,12 +27,23 @@ public enum BinaryRequest: Sendable, Hashable {
 
     /// Decodes ``NodeRequest/request`` of a SEND_BINARY_REQ.
     public init(decoding request: Data) throws(DecodeError) {
-        // No request has type 0, so the first byte decides.
-        self = try WireFieldReader.decode(request, as: .unknown(type: 0, bytes: Data()))
+        self = try WireFieldReader.decode(request, as: Self.prototype)
     }
 
     /// The bytes for ``NodeRequest/request``.
     public func encoded() throws(FieldError) -> Data { try WireFieldWriter.encode(self) }
+
+    /// Reads the members that ``json`` writes.
+    public init(json: JSONValue) throws(FieldError) {
+        guard let members = json.objectValue else { throw FieldError("request", .wrongType(expected: "an object")) }
+        self = try JSONFieldReader.record(members, as: Self.prototype)
+    }
+
+    /// The fields, `request_type` first of all.
+    public var json: JSONValue { .object(JSONFieldWriter.members(of: self, showsSecrets: false)) }
+
+    /// A request of which the type is still to be read: no request has type 0.
+    static var prototype: Self { .unknown(type: 0, bytes: Data()) }
 
     /// The first byte.
     public var type: UInt8 {

@@ -31,9 +31,10 @@ extension CayenneLPP {
         public static let colour = Kind(rawValue: 135)
         public static let gps = Kind(rawValue: 136)
         public static let `switch` = Kind(rawValue: 142)
+        /// See ``CayenneLPP/Polyline``. Firmware v1.17.1 cannot pass over one (`skipData`), so radios send none.
+        public static let polyline = Kind(rawValue: 240)
 
-        /// The kinds that have a layout here. Polylines (240) have a length of their own that firmware does not read
-        /// (`skipData`), so they end a payload.
+        /// The kinds whose rows are numbers: all but ``polyline``.
         public static let known: [Kind] = [
             .digitalInput, .digitalOutput, .analogInput, .analogOutput, .genericSensor, .illuminance, .presence,
             .temperature, .humidity, .accelerometer, .barometer, .voltage, .current, .frequency, .percentage, .altitude,
@@ -70,13 +71,19 @@ extension CayenneLPP {
 }
 
 extension CayenneLPP.Kind {
+    /// The kind with this name; nil if there is none.
+    init?(named name: String) {
+        guard let kind = (Self.known + [.polyline]).first(where: { $0.name == name }) else { return nil }
+        self = kind
+    }
+
     /// The name, as meshcore_py has it (`lpp_json_encoder.py`); `unknown` without a layout.
     public var name: String { layout.name }
 
     /// The unit of the values; empty where they have none.
     public var unit: String { layout.unit }
 
-    /// The numbers of a row; empty for a kind without a layout.
+    /// The numbers of a row; empty for a kind without a layout, and for ``polyline``.
     public var components: [CayenneLPP.Component] { layout.components }
 
     /// The numbers of a row of minimum, maximum and average, where the sensor firmware has its own sizes, scales and signs
@@ -141,6 +148,7 @@ extension CayenneLPP.Kind {
                 ]
             )
         case .switch: return one("switch", "", 1)
+        case .polyline: return ("polyline", "°", [])
         default: return ("unknown", "", [])
         }
     }

@@ -2,7 +2,6 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 public import FoundationEssentials
-public import MeshTransportAPI
 public import MeshWire
 
 /// Cayenne Low Power Payload: how sensors tell what they measured. Rows of a channel, a type and the type's numbers,
@@ -13,8 +12,10 @@ public enum CayenneLPP {
         /// Which of the node's sensors, 1 to 255; 1 is the node itself (firmware `TELEM_CHANNEL_SELF`).
         public var channel: UInt8
         public var kind: Kind
-        /// The numbers as they are written: `value * component.scale`.
+        /// The numbers as they are written: `value * component.scale`. None of a polyline.
         public var raw: [Int64]
+        /// What a row of ``Kind/polyline`` holds.
+        public var polyline: Polyline?
 
         /// A row from numbers as they are written, one for each of the kind's components.
         public init(channel: UInt8, kind: Kind, raw: [Int64]) {
@@ -23,8 +24,14 @@ public enum CayenneLPP {
             self.raw = raw
         }
 
+        /// A row with a line on the map.
+        public init(channel: UInt8, polyline: Polyline) {
+            self.init(channel: channel, kind: .polyline, raw: [])
+            self.polyline = polyline
+        }
+
         /// A row from measured values, one for each of the kind's components, each rounded to what can be written. Nil
-        /// for a kind without a layout, another number of values, or a value that has no number.
+        /// for a kind without such components, another number of values, or a value that has no number.
         public init?(channel: UInt8, kind: Kind, values: [Double]) {
             let components = kind.components
             guard !components.isEmpty, components.count == values.count else { return nil }
@@ -36,8 +43,11 @@ public enum CayenneLPP {
             self.init(channel: channel, kind: kind, raw: raw)
         }
 
-        /// What was measured, in the units of ``Kind/unit``.
-        public var values: [Double] { zip(raw, kind.components).map { Double($0) / $1.scale } }
+        /// What was measured, in the units of ``Kind/unit``; of a polyline the places, latitude first.
+        public var values: [Double] {
+            polyline?.places.flatMap { [$0.latitude, $0.longitude] }
+                ?? zip(raw, kind.components).map { Double($0) / $1.scale }
+        }
     }
 
     /// The rows of a payload. The error's reason is ``DecodeError/Reason/unknownCode(_:)`` for a type without a layout:
@@ -50,47 +60,63 @@ public enum CayenneLPP {
 
     /// The rows of a payload up to one that cannot be read, and why.
     public static func decodeStart(_ payload: Data) -> (readings: [Reading], error: DecodeError?) {
+        let (readings, _, error) = decodeRows(payload)
+        return (readings, error)
+    }
+
+    /// The rows of a payload up to one that cannot be read, where that one begins, and why it cannot.
+    static func decodeRows(_ payload: Data) -> (readings: [Reading], end: Int, error: DecodeError?) {
         var readings: [Reading] = []
+        var end = 0
         do throws(DecodeError) {
             try ByteReader.decode([UInt8](payload)) { reader throws(DecodeError) in
                 while let channel = reader.next, channel != 0 {
-                    let kind = try readHead(&reader)
-                    readings.append(
-                        Reading(channel: channel, kind: kind, raw: try readNumbers(kind.components, &reader)))
+                    readings.append(try readRow(channel, &reader))
+                    end = reader.offset
                 }
             }
-            return (readings, nil)
+            return (readings, end, nil)
         } catch {
-            return (readings, error)
+            return (readings, end, error)
         }
+    }
+
+    private static func readRow(_ channel: UInt8, _ reader: inout ByteReader) throws(DecodeError) -> Reading {
+        let (kind, offset) = try readHead(&reader)
+        if kind == .polyline { return Reading(channel: channel, polyline: try Polyline(&reader)) }
+        return Reading(channel: channel, kind: kind, raw: try readNumbers(kind.components, of: kind, offset, &reader))
     }
 
     /// The payload of some rows.
     public static func encode(_ readings: [Reading]) throws(FieldError) -> Data {
         var writer = ByteWriter()
         for reading in readings {
-            let components = reading.kind.components
             if reading.channel == 0 { throw FieldError("channel", .invalid) }
-            if components.isEmpty || components.count != reading.raw.count { throw FieldError("type", .invalid) }
+            if (reading.kind == .polyline) != (reading.polyline != nil) { throw FieldError("type", .invalid) }
             writer.write(reading.channel)
             writer.write(reading.kind.rawValue)
-            for (component, number) in zip(components, reading.raw) {
-                guard component.range.contains(number) else { throw FieldError("value", .outOfRange(component.range)) }
-                for byte in (0..<component.size).reversed() {
-                    writer.write(UInt8(truncatingIfNeeded: number >> (byte * 8)))
-                }
+            if let polyline = reading.polyline {
+                try polyline.write(&writer)
+            } else {
+                try writeNumbers(reading.raw, reading.kind.components, &writer)
             }
         }
         return Data(writer.bytes)
     }
 
-    /// Reads a row's channel and type. The error for an unknown type points at the type.
-    static func readHead(_ reader: inout ByteReader) throws(DecodeError) -> Kind {
+    /// Reads a row's channel and type, and tells where the type is.
+    static func readHead(_ reader: inout ByteReader) throws(DecodeError) -> (kind: Kind, offset: Int) {
         try reader.skip(1)
         let offset = reader.offset
-        let kind = Kind(rawValue: try reader.read(UInt8.self))
-        if kind.components.isEmpty { throw DecodeError(.unknownCode(kind.rawValue), offset: offset) }
-        return kind
+        return (Kind(rawValue: try reader.read(UInt8.self)), offset)
+    }
+
+    /// Reads one number for each of the components of a kind. The error for one that has none points at the kind.
+    static func readNumbers(
+        _ components: [Component], of kind: Kind, _ offset: Int, _ reader: inout ByteReader
+    ) throws(DecodeError) -> [Int64] {
+        if components.isEmpty { throw DecodeError(.unknownCode(kind.rawValue), offset: offset) }
+        return try readNumbers(components, &reader)
     }
 
     /// Reads one number for each of the components.
@@ -105,30 +131,17 @@ public enum CayenneLPP {
         }
         return numbers
     }
-}
 
-extension CayenneLPP {
-    /// An array of the rows, and `{"error": …}` in the place of what cannot be read.
-    public static func json(_ payload: Data) -> JSONValue {
-        let (readings, error) = decodeStart(payload)
-        var rows = readings.map { row($0.channel, $0.kind, ["value": value($0.kind.components, $0.raw)]) }
-        if let error { rows.append(["error": .string("\(error)")]) }
-        return .array(rows)
-    }
-
-    static func row(_ channel: UInt8, _ kind: Kind, _ values: [String: JSONValue]) -> JSONValue {
-        var members = values
-        members["channel"] = .int(Int64(channel))
-        members["type"] = .string(kind.name)
-        if !kind.unit.isEmpty { members["unit"] = .string(kind.unit) }
-        return .object(members)
-    }
-
-    /// One number, or an object of them by the components' names.
-    static func value(_ components: [Component], _ raw: [Int64]) -> JSONValue {
-        let values = zip(components, raw).map { component, number -> (String, JSONValue) in
-            (component.name, component.scale == 1 ? .int(number) : .double(Double(number) / component.scale))
+    /// Writes one number for each of the components.
+    static func writeNumbers(
+        _ numbers: [Int64], _ components: [Component], _ writer: inout ByteWriter
+    ) throws(FieldError) {
+        if components.isEmpty || components.count != numbers.count { throw FieldError("type", .invalid) }
+        for (component, number) in zip(components, numbers) {
+            guard component.range.contains(number) else { throw FieldError("value", .outOfRange(component.range)) }
+            for byte in (0..<component.size).reversed() {
+                writer.write(UInt8(truncatingIfNeeded: number >> (byte * 8)))
+            }
         }
-        return values.count == 1 ? values[0].1 : .object(Dictionary(values, uniquingKeysWith: { $1 }))
     }
 }

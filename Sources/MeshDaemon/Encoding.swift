@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import MeshCompanion
+internal import MeshTransportAPI
+
+/// What `meshhost encode` makes of JSON.
+enum Encoding {
+    /// The bytes, and the member of the JSON document they go under.
+    static func bytes(
+        of json: JSONValue, _ subject: HostCommand.DecodeSubject
+    ) throws(FieldError) -> (member: String, Data) {
+        switch subject {
+        case .companion:
+            var members = json.objectValue
+            // What `decode --request` tells beside.
+            members?["answer"] = nil
+            return ("frame", try CompanionFrame.encoded(json: members.map { .object($0) } ?? json))
+        case .packet: return ("packet", try MeshPacket(json: json).encoded())
+        case .lpp: return ("payload", try CayenneLPP.encode(try CayenneLPP.readings(json: json)))
+        }
+    }
+}

@@ -1,0 +1,1 @@
+../Fuzzing/Sources/CompanionFuzzer/CompanionFrameCheck.swift

@@ -1,0 +1,1 @@
+../Fuzzing/Sources/LPPFuzzer/LPPCheck.swift

@@ -1,0 +1,1 @@
+../Fuzzing/Sources/PacketFuzzer/PacketCheck.swift
