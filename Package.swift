@@ -110,6 +110,7 @@ let package = Package(
         tests("MeshCryptoTests", ["MeshCrypto"]),
         tests(
             "MeshCompanionTests", ["MeshCompanion", "MeshCrypto", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
+        tests("MeshCoreSessionTests", ["MeshCompanion", "MeshMockTransport", "MeshTransportAPI"]),
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),

@@ -24,6 +24,7 @@ extension MeshError {
             case invalidArgument = "argument.invalid"
             case linkClosed = "link.closed"
             case linkClosedByPeer = "link.closed-by-peer"
+            case messageUnacknowledged = "message.unacknowledged"
             case moduleFailed = "module.failed"
             case moduleRefused = "module.refused"
             case notConnected = "link.not-connected"
@@ -31,6 +32,15 @@ extension MeshError {
             case operationTimeout = "operation.timeout"
             case permissionDenied = "permission-denied"
             case queueFull = "queue.full"
+            case radioBadState = "radio.bad-state"
+            case radioDisabled = "radio.disabled"
+            case radioFileError = "radio.file-error"
+            case radioIllegalArgument = "radio.illegal-argument"
+            case radioNotFound = "radio.not-found"
+            case radioRefused = "radio.refused"
+            case radioTableFull = "radio.table-full"
+            case radioUnreadable = "radio.unreadable"
+            case radioUnsupported = "radio.unsupported"
             case resourceExhausted = "resource.exhausted"
             case serviceUnavailable = "service.unavailable"
             case storageFailed = "storage.failed"
@@ -55,11 +65,13 @@ extension MeshError {
         public var disposition: Disposition {
             switch value {
             case .adapterUnavailable, .cancelled, .connectionFailed, .connectionRefused, .connectionTimeout, .contended,
-                .handshakeFailed, .hostNotFound, .linkClosed, .linkClosedByPeer, .moduleFailed, .notConnected,
-                .operationTimeout, .queueFull, .resourceExhausted, .serviceUnavailable, .storageFailed:
+                .handshakeFailed, .hostNotFound, .linkClosed, .linkClosedByPeer, .messageUnacknowledged, .moduleFailed,
+                .notConnected, .operationTimeout, .queueFull, .radioBadState, .radioTableFull, .resourceExhausted,
+                .serviceUnavailable, .storageFailed:
                 .transient
             case .authenticationFailed, .characteristicNotFound, .configurationInvalid, .deviceUnknown, .frameTooLong,
-                .invalidArgument, .moduleRefused, .notSupported, .permissionDenied:
+                .invalidArgument, .moduleRefused, .notSupported, .permissionDenied, .radioDisabled, .radioFileError,
+                .radioIllegalArgument, .radioNotFound, .radioRefused, .radioUnreadable, .radioUnsupported:
                 .permanent
             case .internalError:
                 .fatal
@@ -100,6 +112,8 @@ extension MeshError {
         public static let linkClosed = Code(.linkClosed)
         /// The peer closed the link.
         public static let linkClosedByPeer = Code(.linkClosedByPeer)
+        /// The message was sent, more than once if that was asked for, and no acknowledgement came. It may have arrived.
+        public static let messageUnacknowledged = Code(.messageUnacknowledged)
         /// A module broke the rules of the module boundary, or died.
         public static let moduleFailed = Code(.moduleFailed)
         /// A module was not loaded.
@@ -114,6 +128,24 @@ extension MeshError {
         public static let permissionDenied = Code(.permissionDenied)
         /// A bounded queue has no room.
         public static let queueFull = Code(.queueFull)
+        /// The radio cannot do it at present: something else is under way, or nothing that it would belong to.
+        public static let radioBadState = Code(.radioBadState)
+        /// The radio's firmware was built without it.
+        public static let radioDisabled = Code(.radioDisabled)
+        /// The radio could not read or write its flash memory.
+        public static let radioFileError = Code(.radioFileError)
+        /// The radio does not accept a value.
+        public static let radioIllegalArgument = Code(.radioIllegalArgument)
+        /// The radio knows no such contact or channel.
+        public static let radioNotFound = Code(.radioNotFound)
+        /// The radio refused for a reason that this version does not know.
+        public static let radioRefused = Code(.radioRefused)
+        /// The radio's table or packet pool is full.
+        public static let radioTableFull = Code(.radioTableFull)
+        /// The radio's answer could not be read.
+        public static let radioUnreadable = Code(.radioUnreadable)
+        /// The radio's firmware does not know the command, or not in this form.
+        public static let radioUnsupported = Code(.radioUnsupported)
         /// No memory, descriptors or slots left.
         public static let resourceExhausted = Code(.resourceExhausted)
         /// A service the operation needs is not running.

@@ -18,6 +18,12 @@ public struct MeshRequestConfiguration: Sendable {
     public var lateMemory: Duration = .seconds(60)
 
     public init() {}
+
+    /// How long to wait for what the radio's reply to a request announces.
+    func wait(after reply: CompanionReply?) -> Duration {
+        guard case .sent(let receipt) = reply, receipt.timeoutMilliseconds > 0 else { return fallback }
+        return min(.milliseconds(receipt.timeoutMilliseconds) * timeoutShare + margin, longest)
+    }
 }
 
 /// The radio's one pending mesh request: which is out, whose the answer is, when the next may go.
@@ -137,16 +143,12 @@ public struct MeshRequestStateMachine: Sendable {
     public mutating func receiptReceived(_ reply: Data, now: Duration) {
         guard case .waitingForReceipt(var request, let early, _) = state else { return }
         guard reply.first != ReplyCode.error.rawValue else { return state = .free }
-        var wait = configuration.fallback
-        if case .sent(let receipt)? = try? CompanionReply(decoding: reply) {
-            if case .binary = request.answer { request.answer = .binary(tag: Data(reply.dropFirst(2).prefix(4))) }
-            if receipt.timeoutMilliseconds > 0 {
-                let estimate = Duration.milliseconds(receipt.timeoutMilliseconds)
-                wait = min(estimate * configuration.timeoutShare + configuration.margin, configuration.longest)
-            }
+        let decoded = try? CompanionReply(decoding: reply)
+        if case .sent = decoded, request.answer.isBinary {
+            request.answer = .binary(tag: Data(reply.dropFirst(2).prefix(4)))
         }
         if let early, early == request.answer { return end(request, now) }
-        state = .waitingForAnswer(request, deadline: now + wait)
+        state = .waitingForAnswer(request, deadline: now + configuration.wait(after: decoded))
     }
 
     /// The command got no reply in time or could not be sent.
