@@ -107,7 +107,7 @@ let package = Package(
         .target(
             name: "MeshTestSupport", dependencies: ["MeshLoop"], path: "Tests/MeshTestSupport", swiftSettings: common),
         tests("MeshWireTests", ["MeshWire", "MeshTestSupport"]),
-        tests("MeshCryptoTests", ["MeshCrypto"]),
+        tests("MeshCryptoTests", ["MeshCrypto", "MeshTestSupport"]),
         tests("MeshCompanionTests", ["MeshCompanion", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
