@@ -136,7 +136,7 @@ let package = Package(
             "TransportConformanceTests",
             [
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
-                "MeshMockTransport",
+                "MeshMockTransport", "MeshTestSupport",
             ]),
         tests("MeshDaemonTests", ["MeshDaemon", "MeshTransportAPI"]),
     ],

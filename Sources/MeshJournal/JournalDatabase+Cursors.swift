@@ -30,6 +30,12 @@ extension JournalDatabase {
         try connected().run(.touchCursor, .text(identity), .integer(id), .integer(moment.wallClock))
     }
 
+    /// Forgets a cursor, if there is one.
+    func forgetCursor(of identity: String, device: String) throws(JournalError) {
+        guard let id = book.devices[device]?.id else { return }
+        book.cursors -= try connected().run(.deleteCursor, .text(identity), .integer(id))
+    }
+
     /// Makes room before one more is added: some that were not used for long, and one more if there are too many still.
     private func forgetCursors(at moment: JournalMoment) throws(JournalError) {
         let connection = try connected()

@@ -50,7 +50,8 @@ extension JournalDatabase {
     func sequence(before count: Int, of device: String) throws(JournalError) -> Int64 {
         guard let device = book.devices[device] else { return 0 }
         guard count > 0 else { return device.head }
-        return try connected().first(.sequenceBefore, .integer(device.id), .integer(Int64(count))) { $0.integer(0) } ?? 0
+        return try connected().first(.sequenceBefore, .integer(device.id), .integer(Int64(count))) { $0.integer(0) }
+            ?? 0
     }
 
     func statistics() throws(JournalError) -> JournalStatistics {

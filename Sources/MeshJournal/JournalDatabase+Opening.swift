@@ -4,7 +4,7 @@
 internal import MeshTransportAPI
 
 extension JournalDatabase {
-    /// The page cache. Five pages are enough to find a message among 100,000; the system caches the file anyway.
+    /// The page cache. A row among 100,000 is four pages away, and the system caches the file anyway.
     private static let cacheKibibytes = 128
     /// The log's length, in pages of 4 KiB, at which it is moved into the database.
     private static let checkpointPages = 256

@@ -47,8 +47,8 @@ final class JournalDatabase: @unchecked Sendable {
     /// Messages after this one came while this object lived, which has been for the time since `openedAt`.
     var firstSequence: Int64 = 0
     let openedAt: Duration
-    /// How many transactions were committed.
-    private(set) var commits = 0
+    /// How many transactions were tried.
+    private(set) var transactions = 0
     /// Whether a commit waits for the disk at present.
     private(set) var isSynchronous: Bool?
 
@@ -72,13 +72,19 @@ final class JournalDatabase: @unchecked Sendable {
     // MARK: Batches
 
     /// Does calls that are either all reads or all writes. Writes share a transaction; if it fails, each gets one of its
-    /// own, so that it fails by itself alone.
+    /// own, so that it fails by itself alone. Only where another program has the file locked they fail together: each would
+    /// wait for it anew.
     func perform(_ operations: [JournalOperation]) -> Outcome {
-        var deliveries: [@Sendable () -> Void] = []
-        if operations.count > 1, operations.allSatisfy(\.isWrite), let done = try? inTransaction(operations) {
-            deliveries = done
-        } else {
-            for operation in operations { deliveries.append(alone(operation)) }
+        guard operations.count > 1, operations.allSatisfy(\.isWrite) else {
+            return Outcome(deliveries: operations.map(alone), heads: heads)
+        }
+        let deliveries: [@Sendable () -> Void]
+        do throws(JournalError) {
+            deliveries = try inTransaction(operations)
+        } catch .sqlite(let error) where error.isLock {
+            deliveries = operations.map { operation in { operation.fail(.sqlite(error)) } }
+        } catch {
+            deliveries = operations.map(alone)
         }
         return Outcome(deliveries: deliveries, heads: heads)
     }
@@ -113,11 +119,11 @@ final class JournalDatabase: @unchecked Sendable {
         do throws(JournalError) {
             try setSynchronous(operations.contains(where: \.isDurable))
             let connection = try connected()
+            transactions += 1
             try connection.execute("BEGIN IMMEDIATE", "lock the journal")
             var deliveries: [@Sendable () -> Void] = []
             for operation in operations { deliveries.append(try operation.run(self)) }
             try connection.execute("COMMIT", "write the journal")
-            commits += 1
             return deliveries
         } catch {
             book = before

@@ -16,6 +16,8 @@ struct SQLiteError: Error, Hashable {
     var primaryCode: Int32 { code & 0xFF }
     /// Whether the file is not, or is no longer, a sound database.
     var isDamage: Bool { primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB }
+    /// Whether another program has the file locked.
+    var isLock: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
 }
 
 /// Why a call of the journal failed, inside the target; `MeshError+SQLite.swift` has the words.

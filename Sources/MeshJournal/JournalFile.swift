@@ -27,6 +27,8 @@ final class JournalFile {
     }
 
     deinit {
+        // Closing is not enough while a child that was just forked still has the descriptor.
+        flock(lock, LOCK_UN)
         close(lock)
     }
 

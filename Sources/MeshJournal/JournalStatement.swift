@@ -21,6 +21,7 @@ enum JournalStatement: Hashable {
     case moveCursor
     case addCursor
     case touchCursor
+    case deleteCursor
     case forgetCursors
     case forgetCursorUsedLongestAgo
     case countCursors
@@ -55,6 +56,7 @@ enum JournalStatement: Hashable {
         case .moveCursor: "UPDATE cursor SET sequence = ?3, used = ?4 WHERE identity = ?1 AND device = ?2"
         case .addCursor: "INSERT INTO cursor(identity, device, sequence, used) VALUES(?1, ?2, ?3, ?4)"
         case .touchCursor: "UPDATE cursor SET used = ?3 WHERE identity = ?1 AND device = ?2"
+        case .deleteCursor: "DELETE FROM cursor WHERE identity = ?1 AND device = ?2"
         case .forgetCursors:
             """
             DELETE FROM cursor WHERE (identity, device) IN
@@ -83,7 +85,7 @@ enum JournalStatement: Hashable {
         case .entries, .sequenceBefore: "read messages"
         case .cursor: "read a cursor"
         case .advanceCursor, .moveCursor, .addCursor, .touchCursor: "store a cursor"
-        case .forgetCursors, .forgetCursorUsedLongestAgo: "forget a cursor"
+        case .deleteCursor, .forgetCursors, .forgetCursorUsedLongestAgo: "forget a cursor"
         }
     }
 }

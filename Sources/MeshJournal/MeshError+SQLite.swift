@@ -26,7 +26,8 @@ extension MeshError {
                     + "\(JournalSchema.version)); update it, or move the file away to begin a new journal")
         case .foreign:
             self.init(
-                .configurationInvalid, "\(path) is the database of another program; move it away, or choose another path")
+                .configurationInvalid,
+                "\(path) is the database of another program; move it away, or choose another path")
         case .closed:
             self.init(.cancelled, "the journal \(path) is closed")
         }

@@ -15,7 +15,7 @@ public import MeshTransportAPI
 /// A journal that is found damaged is kept as `.corrupt`, and a new one begins: at the start, or when it is noticed. It goes
 /// on with the numbers that are known.
 public actor MessageJournal {
-    /// The largest frame and key, in bytes. A companion frame has at most 512.
+    /// The largest frame, in bytes: far more than a radio's, which have at most 176.
     public static let maximumFrameLength = 65_536
     /// The largest key, in bytes.
     public static let maximumKeyLength = 1_024
@@ -78,17 +78,9 @@ public actor MessageJournal {
     /// Does what was asked before, then closes the file. Later calls fail. Does nothing the second time.
     public func close() async {
         isClosed = true
-        await withCheckedContinuation { continuation in
-            enqueue(
-                JournalOperation(
-                    kind: .read,
-                    run: { database in
-                        database.close()
-                        return { continuation.resume() }
-                    },
-                    // Closed already.
-                    fail: { _ in continuation.resume() }))
-        }
+        let end = enqueue(.read) { database in database.close() }
+        // It can only have been closed already.
+        try? await end.get()
     }
 
     /// Keeps a message. When it returns, the message has survived what ``JournalSettings/durability`` says. nil: it is in
@@ -100,9 +92,10 @@ public actor MessageJournal {
                 "a message of \(message.frame.count) bytes with a key of \(message.key.count) is too large for the journal",
                 context: MeshError.Context(device: message.device, operation: "keep a message"))
         }
-        return try await submit(.write(isDurable: isDurable), device: message.device) {
+        let result = try submit(.write(isDurable: isDurable), device: message.device) {
             database, moment throws(JournalError) in try database.append(message, at: moment)
         }
+        return try await value(of: result, device: message.device)
     }
 
     /// Messages of a device after a sequence number, oldest first, `limit` at most.
@@ -110,9 +103,10 @@ public actor MessageJournal {
         of device: String, after sequence: Int64, limit: Int
     ) async throws(MeshError) -> [JournalEntry] {
         guard limit > 0 else { return [] }
-        return try await submit(.read, device: device) { database, _ throws(JournalError) in
+        let result = try submit(.read, device: device) { database, _ throws(JournalError) in
             try database.entries(of: device, after: sequence, limit: limit)
         }
+        return try await value(of: result, device: device)
     }
 
     /// The newest sequence number of a device, whether or not the message is still kept; 0 if there never was one. From
@@ -124,20 +118,16 @@ public actor MessageJournal {
     /// How far an identity has read; nil if it is not known.
     public func cursor(of identity: ClientIdentity, device: String) async throws(MeshError) -> Int64? {
         let name = identity.description
-        let found = try await submit(.read, device: device) { database, _ throws(JournalError) in
+        let result = try submit(.read, device: device) { database, _ throws(JournalError) in
             try database.cursor(of: name, device: device)
         }
-        guard let found else { return nil }
+        guard let found = try await value(of: result, device: device) else { return nil }
         let moment = now
         if abs(moment.wallClock.saturatingAdd(-found.usedAt)) >= Self.useInterval, !isClosed {
             // Nobody waits for it; if it fails, the next reading tries again.
-            enqueue(
-                JournalOperation(
-                    kind: .write(isDurable: false),
-                    run: { database throws(JournalError) in
-                        try database.touchCursor(of: name, device: device, at: moment)
-                        return {}
-                    }, fail: { _ in }))
+            _ = enqueue(.write(isDurable: false)) { database throws(JournalError) in
+                try database.touchCursor(of: name, device: device, at: moment)
+            }
         }
         return found.sequence
     }
@@ -155,21 +145,33 @@ public actor MessageJournal {
                 context: MeshError.Context(device: device, operation: "store a cursor"))
         }
         let name = identity.description
-        try await submit(.write(isDurable: false), device: device) { database, moment throws(JournalError) in
+        let result = try submit(.write(isDurable: false), device: device) { database, moment throws(JournalError) in
             try database.setCursor(sequence, of: name, device: device, rewinding: rewinding, at: moment)
         }
+        try await value(of: result, device: device)
+    }
+
+    /// Forgets an identity: it is as if it had never been here.
+    public func forgetCursor(of identity: ClientIdentity, device: String) async throws(MeshError) {
+        let name = identity.description
+        let result = try submit(.write(isDurable: false), device: device) { database, _ throws(JournalError) in
+            try database.forgetCursor(of: name, device: device)
+        }
+        try await value(of: result, device: device)
     }
 
     /// What a client reads after that begins with the last `count` messages; 0 if there are no more than these.
     public func sequence(before count: Int, of device: String) async throws(MeshError) -> Int64 {
-        try await submit(.read, device: device) { database, _ throws(JournalError) in
+        let result = try submit(.read, device: device) { database, _ throws(JournalError) in
             try database.sequence(before: count, of: device)
         }
+        return try await value(of: result, device: device)
     }
 
     /// What the journal holds.
     public func statistics() async throws(MeshError) -> JournalStatistics {
-        try await submit(.read, device: nil) { database, _ throws(JournalError) in try database.statistics() }
+        let result = try submit(.read, device: nil) { database, _ throws(JournalError) in try database.statistics() }
+        return try await value(of: result, device: nil)
     }
 
     // MARK: The queue
@@ -178,11 +180,14 @@ public actor MessageJournal {
         JournalMoment(wallClock: wallClock().milliseconds, uptime: loop.now)
     }
 
-    /// Queues a call and waits for its result.
+    /// How many calls wait for their turn.
+    var waiting: Int { queue.count }
+
+    /// Queues a call that somebody makes, before anything else happens on the loop.
     func submit<Value: Sendable>(
         _ kind: JournalOperation.Kind, device: String?,
         _ work: @escaping @Sendable (JournalDatabase, JournalMoment) throws(JournalError) -> Value
-    ) async throws(MeshError) -> Value {
+    ) throws(MeshError) -> JournalResult<Value> {
         if isClosed { throw MeshError(JournalError.closed, path: path).adding(device: device) }
         guard queue.count < Self.maximumWaiting else {
             throw MeshError(
@@ -190,30 +195,39 @@ public actor MessageJournal {
                 context: MeshError.Context(device: device))
         }
         let moment = now
-        let result = await withCheckedContinuation {
-            (continuation: CheckedContinuation<Result<Value, JournalError>, Never>) in
-            enqueue(
-                JournalOperation(
-                    kind: kind,
-                    run: { database throws(JournalError) in
-                        let value = try work(database, moment)
-                        return { continuation.resume(returning: .success(value)) }
-                    },
-                    fail: { continuation.resume(returning: .failure($0)) }))
+        return enqueue(kind) { database throws(JournalError) in try work(database, moment) }
+    }
+
+    private func enqueue<Value: Sendable>(
+        _ kind: JournalOperation.Kind,
+        _ work: @escaping @Sendable (JournalDatabase) throws(JournalError) -> Value
+    ) -> JournalResult<Value> {
+        let result = JournalResult<Value>()
+        queue.append(
+            JournalOperation(
+                kind: kind,
+                run: { database throws(JournalError) in
+                    let value = try work(database)
+                    return { result.set(.success(value)) }
+                },
+                fail: { result.set(.failure($0)) }))
+        if !isWorking {
+            isWorking = true
+            // Ends with the last call that waits, so nobody has to stop it.
+            Task(executorPreference: loop.taskExecutor) { await self.work() }
         }
+        return result
+    }
+
+    /// Waits for a result.
+    private func value<Value: Sendable>(
+        of result: JournalResult<Value>, device: String?
+    ) async throws(MeshError) -> Value {
         do throws(JournalError) {
-            return try result.get()
+            return try await result.get()
         } catch {
             throw MeshError(error, path: path).adding(device: device)
         }
-    }
-
-    private func enqueue(_ operation: JournalOperation) {
-        queue.append(operation)
-        guard !isWorking else { return }
-        isWorking = true
-        // Ends with the last call that waits, so nobody has to stop it.
-        Task(executorPreference: loop.taskExecutor) { await self.work() }
     }
 
     private func work() async {

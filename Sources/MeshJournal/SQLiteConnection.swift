@@ -3,6 +3,7 @@
 
 internal import CSQLite
 internal import FoundationEssentials
+internal import Glibc
 
 /// A value for a parameter of a statement.
 enum SQLiteValue {
@@ -46,7 +47,8 @@ final class SQLiteConnection {
             defer { sqlite3_close_v2(handle) }
             throw .sqlite(
                 SQLiteError(
-                    code: code, systemError: handle.map { sqlite3_system_errno($0) } ?? 0, operation: "open the journal"))
+                    code: code, systemError: handle.map { sqlite3_system_errno($0) } ?? 0, operation: "open the journal"
+                ))
         }
         self.handle = handle
     }
@@ -66,6 +68,7 @@ final class SQLiteConnection {
 
     /// Runs statements without parameters whose results nobody wants.
     func execute(_ sql: String, _ operation: String) throws(JournalError) {
+        errno = 0
         try check(sqlite3_exec(handle, sql, nil, nil, nil), operation)
     }
 
@@ -111,6 +114,7 @@ final class SQLiteConnection {
             sqlite3_reset(statement)
             sqlite3_clear_bindings(statement)
         }
+        errno = 0
         for (index, value) in values.enumerated() { try bind(value, Int32(index + 1), statement, name) }
         while true {
             switch sqlite3_step(statement) {
@@ -158,10 +162,11 @@ final class SQLiteConnection {
         if code != SQLITE_OK { throw error(operation) }
     }
 
+    /// SQLite notes the `errno` of most failures, but not of a COMMIT's, and keeps that of earlier ones.
     private func error(_ operation: String) -> JournalError {
-        .sqlite(
+        let systemError = errno != 0 ? errno : sqlite3_system_errno(handle)
+        return .sqlite(
             SQLiteError(
-                code: sqlite3_extended_errcode(handle), systemError: sqlite3_system_errno(handle),
-                operation: operation))
+                code: sqlite3_extended_errcode(handle), systemError: systemError, operation: operation))
     }
 }

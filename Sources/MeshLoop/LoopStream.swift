@@ -15,6 +15,8 @@ public final class LoopStream {
     private var onEnd: ((LoopError?) -> Void)?
     private var isReading = false
     private(set) var isClosed = false
+    /// Whether bytes could not be written. Telling of it may use up the connection's error: reading then ends in good order.
+    public fileprivate(set) var hasFailedWrite = false
     /// Runs each time all written bytes have gone to the kernel.
     public var onDrained: (() -> Void)?
 
@@ -115,9 +117,18 @@ public final class LoopStream {
             stream.onBytes?(UnsafeRawBufferPointer(start: buffer?.pointee.base, count: count))
         } else if count < 0 {
             stream.pauseReading()
-            let error = LoopError(status: Int32(count), operation: "read")
+            let error = LoopError(status: stream.endStatus(Int32(count)), operation: "read")
             stream.end(error.kind == .endOfFile ? nil : error)
         }
+    }
+
+    /// libuv tells a reset as an orderly end when it comes together with the last bytes (uv__stream_io); the socket knows.
+    private func endStatus(_ status: Int32) -> Int32 {
+        var error: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        guard status == UV_EOF.rawValue, getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) == 0, error != 0
+        else { return status }
+        return -error
     }
 
     private func end(_ error: LoopError?) {
@@ -138,6 +149,20 @@ public final class LoopStream {
         guard !isClosed else { return nil }
         var count: Int32 = 0
         return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : nil
+    }
+
+    /// Whether the kernel knows that the peer has closed or reset the connection, though its end may not have been read yet.
+    public var isPeerGone: Bool { isClosed || signs != 0 }
+
+    /// Whether the connection was reset, which reading does not always tell: after an orderly end by the peer the kernel
+    /// reports that end only, though what was sent since, or was not read by then, is lost.
+    public var isReset: Bool { hasFailedWrite || isTCP && signs & Int16(POLLHUP | POLLERR) != 0 }
+
+    /// What the kernel knows of the peer's end.
+    private var signs: Int16 {
+        // POLLRDHUP, which Glibc's module does not show (bits/poll.h).
+        var entry = pollfd(fd: descriptor, events: 0x2000, revents: 0)
+        return poll(&entry, 1, 0) > 0 ? entry.revents : 0
     }
 
     /// Gives the kernel what it takes now and returns how many bytes that was: none while earlier ones wait. What is left
@@ -163,6 +188,7 @@ public final class LoopStream {
         do throws(LoopError) {
             sent = try writeAtOnce(bytes)
         } catch {
+            hasFailedWrite = true
             if let completion { loop.performLater { completion(error) } }
             return
         }
@@ -275,6 +301,7 @@ private final class WriteRequest {
         let status = uv_write(uv, owner.stream, &buffer, 1) { WriteRequest.ended($0, $1) }
         if status < 0 {
             Unmanaged.passUnretained(self).release()
+            owner.hasFailedWrite = true
             let completion = completion
             owner.loop.performLater { completion?(LoopError(status: status, operation: "write")) }
         }
@@ -284,8 +311,10 @@ private final class WriteRequest {
         guard let request, let data = request.pointee.data else { return }
         let me = Unmanaged<WriteRequest>.fromOpaque(data).takeRetainedValue()
         me.completion?(status < 0 ? LoopError(status: status, operation: "write") : nil)
-        if let owner = request.pointee.handle?.pointee.data {
-            Unmanaged<LoopStream>.fromOpaque(owner).takeUnretainedValue().drained()
+        if let data = request.pointee.handle?.pointee.data {
+            let owner = Unmanaged<LoopStream>.fromOpaque(data).takeUnretainedValue()
+            if status < 0 { owner.hasFailedWrite = true }
+            owner.drained()
         }
     }
 }

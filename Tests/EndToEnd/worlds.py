@@ -5,14 +5,15 @@ import asyncio
 
 from companion import Client
 from gate import Gate
-from host import Host, equal, eventually, mock, share, tcp
+from host import Host, equal, eventually, mock, share, tcp, unix_share
 
 # Exercises would use up the air time that a share has by default.
 FREE_AIR = {"airtime_percent": 0}
 
 
 class World:
-    """`address` is the share of ordinary clients, `owner` the share of those who may do everything."""
+    """`address` is the share of ordinary clients, `path` the same on a Unix socket, `owner` the share of those who may do
+    everything."""
 
     def __init__(self, rig):
         self.rig = rig
@@ -20,15 +21,17 @@ class World:
         self.arrived = 0                          # messages that were made to come
 
     async def _start(self, device, role):
-        self.host.configure(device, share("roof", role=role, **FREE_AIR), share("roof", role="owner", **FREE_AIR))
+        self.path = self.rig.path(f"{self.host.name}.sock")
+        self.host.configure(device, share("roof", role=role, **FREE_AIR), share("roof", role="owner", **FREE_AIR),
+                            unix_share("roof", self.path, role=role, **FREE_AIR))
         await self.host.start()
         await self.host.ready("roof")
         self.address, self.owner = await self.host.address("roof"), await self.host.address("roof", 1)
         return self
 
-    async def client(self, name="rig", version=3, owner=False):
+    async def client(self, name="rig", version=3, owner=False, local=False):
         """A client that has said its name, and its version if there is one."""
-        client = await Client.connect(self.owner if owner else self.address)
+        client = await Client.connect(self.owner if owner else self.path if local else self.address)
         self.rig.closers.append(client.close)
         return await client.greet(name, version)
 

@@ -2,6 +2,8 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshMockTransport
+import MeshTestSupport
+import MeshWire
 import Testing
 
 /// What firmware has once for everybody (companion-protocol §1.9), and what other nodes answer. Time is virtual.
@@ -188,6 +190,32 @@ struct SimulatedRadioStateTests {
         #expect(answers.count == 2)
         #expect(answers.allSatisfy { $0[0] == 0x8E && $0[4] == 0x92 && $0[6..<10] == [1, 2, 3, 4] && $0.count == 18 })
         #expect(ask(&radio, [55, 0x01, 4]) == [[1, 1]])
+    }
+
+    @Test func `whatever comes is answered in valid layouts`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix(state: seed)
+        var radio = radio { $0.waiting = 8 }
+        var known: [UInt8] = Array(repeating: 0, count: 32)
+        for number in 0..<20_000 {
+            var command = (0..<Int.random(in: 1...300, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
+            command[0] = .random(in: 0...70, using: &random)
+            // Now and then about a contact that is there.
+            if Bool.random(using: &random), command.count > 34 {
+                let place = [1, 2, 4].randomElement(using: &random) ?? 1
+                command.replaceSubrange(
+                    place..<min(place + 32, command.count), with: known.prefix(command.count - place))
+            }
+            let now = Duration.milliseconds(number * 10)
+            for frame in ask(&radio, command, now: now) {
+                #expect(
+                    frame.count <= 176 && CompanionLayout.isPlausible(frame.span.bytes),
+                    "seed \(seed): \(command) gave \(frame)")
+                if frame[0] == 3 { known = Array(frame[1..<33]) }
+            }
+        }
     }
 
     // MARK: Signing, scope, keys

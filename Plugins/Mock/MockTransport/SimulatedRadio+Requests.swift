@@ -149,7 +149,7 @@ extension SimulatedRadio {
         if hops.allSatisfy({ hop in repeaters.contains { $0.publicKey.starts(with: hop) } }) {
             let signals = (0...hops.count).map { _ in UInt8(bitPattern: world.signalToNoise()) }
             follow(
-                with: .push([0x89, 0, UInt8(path.count), flags] + tag + code + path + signals),
+                with: .push([0x89, 0, UInt8(clamping: path.count), flags] + tag + code + path + signals),
                 in: .milliseconds(tripTime()))
         }
         return [SimulatedFrame.sent(isFlood: false, tag: tag, timeout: UInt32(1_000 + 500 * hops.count))]

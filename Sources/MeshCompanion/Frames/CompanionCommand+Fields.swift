@@ -136,7 +136,7 @@ extension CompanionCommand: FieldRecord {
             try visitor.integer("channel", &index)
             self = .getChannel(index: index)
         case .signData(var data):
-            try visitor.rest("data", &data, minimum: 1)
+            try visitor.rest("data", &data, minimum: 0)
             self = .signData(data)
         case .setDevicePIN(var pin):
             try visitor.integer("pin", &pin, secret: true)

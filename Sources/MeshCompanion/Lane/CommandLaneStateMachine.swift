@@ -212,12 +212,16 @@ public struct CommandLaneStateMachine: Sendable {
     }
 
     /// Asks for the next thing to do; call it after every input until it says `wait`. `holdingMeshRequests`: the radio has
-    /// one pending, which the next one would cancel.
-    public mutating func nextStep(now: Duration, holdingMeshRequests: Bool = false) -> Step {
+    /// one pending, which the next one would cancel. `lead`: what has to go right before an entry whose turn has come, in
+    /// addition to what it brought along.
+    public mutating func nextStep(
+        now: Duration, holdingMeshRequests: Bool = false,
+        lead: (LaneEntry, LaneRequester) -> [LaneEntry.Lead] = { _, _ in [] }
+    ) -> Step {
         if case .betweenCommands(let entry, let requester) = state { return send(entry, requester, now) }
         guard case .idle = state, let index = nextTurn(holdingMeshRequests) else { return .wait }
         let requester = turn.remove(at: index)
-        guard var queue = queues.removeValue(forKey: requester), let entry = queue.first else {
+        guard var queue = queues.removeValue(forKey: requester), var entry = queue.first else {
             assertionFailure("a requester without entries has a turn")
             return .wait
         }
@@ -226,6 +230,7 @@ public struct CommandLaneStateMachine: Sendable {
             queues[requester] = queue
             turn.append(requester)
         }
+        entry.lead += lead(entry, requester)
         return send(entry, requester, now)
     }
 

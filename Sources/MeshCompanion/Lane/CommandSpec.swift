@@ -103,7 +103,7 @@ public struct CommandSpec: Sendable, Hashable {
         case .getChannel: CommandSpec("GET_CHANNEL", 2, .observe, .matching(.channelInfo, bytes: 1))
         case .setChannel: CommandSpec("SET_CHANNEL", 50, .admin, .one([.ok]))
         case .signStart: CommandSpec("SIGN_START", 1, .admin, .one([.signStart]))
-        case .signData: CommandSpec("SIGN_DATA", 2, .admin, .one([.ok]))
+        case .signData: CommandSpec("SIGN_DATA", 1, .admin, .one([.ok]))
         case .signFinish: CommandSpec("SIGN_FINISH", 1, .admin, .one([.signature]))
         case .sendTracePath: CommandSpec("SEND_TRACE_PATH", 11, .chat, .one([.sent]))
         case .setDevicePIN: CommandSpec("SET_DEVICE_PIN", 5, .owner, .one([.ok]))
@@ -144,7 +144,6 @@ public struct CommandSpec: Sendable, Hashable {
         switch code {
         case .exportContact: length == 1 || length >= 33
         case .sendTelemetryRequest: length == 4 || length >= 36
-        case .setDefaultScope: length == 1 || length >= 48
         default: length >= of(code).minimumLength
         }
     }

@@ -87,6 +87,16 @@ struct RadioCache: Sendable {
         }
     }
 
+    /// The radio's own name, settings and place as it told them last.
+    var selfInfo: SelfInfo? {
+        guard let frame = replies[.selfInfo]?.frame, case .selfInfo(let info)? = try? CompanionReply(decoding: frame)
+        else { return nil }
+        return info
+    }
+
+    /// How the radio sends, as it told it last.
+    var modulation: LoRaModulation? { replies[.selfInfo].flatMap { LoRaModulation(selfInfo: $0.frame) } }
+
     /// The radio's time, seconds since 1970; nil if it was not told on this link in the last ten minutes.
     func currentTime(now: Duration) -> UInt32? { clock.time(now: now) }
 

@@ -34,6 +34,8 @@ final class ShareClient {
     private(set) var isInputEnded = false
     /// The client closed the connection in good order after it had got everything that was written.
     private(set) var wasAcknowledged = false
+    /// When the last frame came.
+    private(set) var lastHeard = Duration.zero
     private(set) var framesIn: UInt64 = 0
     private(set) var framesOut: UInt64 = 0
     /// Set while the session has it on its list of clients to flush.
@@ -161,7 +163,7 @@ final class ShareClient {
 
     private func leave(_ reason: LeaveReason) {
         let callbacks = callbacks
-        wasAcknowledged = reason == .closed && isFlushed && isAcknowledged == true
+        wasAcknowledged = reason == .closed && isFlushed && isAcknowledged == true && !stream.isReset
         close()
         callbacks?.onLeave(reason)
     }
@@ -214,6 +216,7 @@ final class ShareClient {
 
     private func deliver(_ payload: RawSpan) {
         framesIn += 1
+        lastHeard = callbacks?.now() ?? lastHeard
         callbacks?.onFrame(payload.withUnsafeBytes { Data($0) })
     }
 
@@ -248,6 +251,9 @@ final class ShareClient {
 
     /// Whether the kernel has everything there is for the client.
     var isFlushed: Bool { queue.ready.isEmpty && queue.waitingFrames == 0 && stream.pendingWriteBytes == 0 }
+
+    /// Whether the peer has closed or reset the connection, though that may not have been read yet.
+    var isPeerGone: Bool { stream.isPeerGone }
 
     /// Whether the kernel takes no more at the moment.
     var isBlocked: Bool { stream.pendingWriteBytes > 0 }

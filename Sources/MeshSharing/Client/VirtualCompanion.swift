@@ -33,6 +33,8 @@ final class VirtualCompanion {
     /// What it has sent and is not being done yet.
     private(set) var inbox: [Data] = []
     var work: Work?
+    /// A task of its own uses the journal.
+    var usesJournal = false
     /// Its commands are being gone through.
     var isBeingServed = false
     /// The protocol version it asked for; the firmware begins with 0.
@@ -42,6 +44,8 @@ final class VirtualCompanion {
     /// The flood scope that its sends go out with.
     var scope = FloodScopes.Wanted.unset
     var signing = SigningSession()
+    /// Pushes that are held back, until when: see ``RadioSession/giveNextMessage(to:_:)``.
+    var hold: (until: Duration, pushes: [Data])?
 
     /// A client's place in the messages.
     struct Membership {
@@ -74,11 +78,11 @@ final class VirtualCompanion {
         work == nil && !inbox.isEmpty ? inbox.removeFirst() : nil
     }
 
-    /// When the command being done may not wait any longer.
+    /// When the command being done may not wait any longer, or pushes may not.
     var deadline: Duration? {
         switch work {
-        case .meshLane(_, let until), .link(_, let until): until
-        case .lane, .journal, .fetching, .contacts, .listing, nil: nil
+        case .meshLane(_, let until), .link(_, let until): hold.map { min(until, $0.until) } ?? until
+        case .lane, .journal, .fetching, .contacts, .listing, nil: hold?.until
         }
     }
 }

@@ -6,6 +6,7 @@ internal import MeshCompanion
 internal import MeshLoop
 internal import MeshRuntime
 internal import MeshTransportAPI
+internal import MeshWire
 
 /// Clients' commands: what the host answers itself, what goes to the radio, and what waits for what.
 extension RadioSession {
@@ -16,6 +17,7 @@ extension RadioSession {
             client.work = nil
         }
         client.received(frame)
+        release(client)
         serve(client)
     }
 
@@ -59,9 +61,19 @@ extension RadioSession {
             counters.commandsRefused += 1
             give(client, refusal)
         case .admitted(let expectation):
-            guard isSound(frame) else { return refuse(client, .illegalArgument) }
+            let frame = Self.wellFormed(frame)
+            guard isSound(frame) else {
+                // The firmware knows no other control data than with the highest bit set.
+                let isControlData = frame.first == CommandCode.sendControlData.rawValue
+                return refuse(client, isControlData ? .unsupported : .illegalArgument)
+            }
             perform(frame, expectation, client)
         }
+    }
+
+    /// A default scope that is not whole means none to the firmware; meshcore_py 2.3.17 sends one that is a byte short.
+    private static func wellFormed(_ frame: Data) -> Data {
+        frame.first == CommandCode.setDefaultScope.rawValue && frame.count < 48 ? frame.prefix(1) : frame
     }
 
     /// Whether the fields make sense: the firmware trusts a path's length, for one. Commands that nobody knows pass.
@@ -84,15 +96,12 @@ extension RadioSession {
         case .getContacts:
             listContacts(frame, expectation, client)
         case .setFloodScope:
-            client.scope = .frame(frame)
             counters.answeredHere += 1
+            guard scopes.accepts(frame) else { return give(client, CompanionFrame.error(.unsupported)) }
+            client.scope = .frame(frame)
             give(client, CompanionFrame.reply(.ok))
-        case .signStart:
-            sign(client.signing.start(), frame, expectation, client)
-        case .signData:
-            sign(client.signing.append(frame.dropFirst()), frame, expectation, client)
-        case .signFinish:
-            sign(client.signing.finish(maximumFrame: min(maximumFrame, 176)), frame, expectation, client)
+        case .signStart, .signData, .signFinish:
+            sign(frame, expectation, client)
         default:
             if frame.first == CommandCode.deviceQuery.rawValue { client.version = frame[frame.startIndex + 1] }
             read(frame, expectation, client)
@@ -117,10 +126,11 @@ extension RadioSession {
         answered(client, command)
     }
 
-    private func sign(
-        _ action: SigningSession.Action, _ frame: Data, _ expectation: ReplyExpectation, _ client: VirtualCompanion
-    ) {
-        switch action {
+    private func sign(_ frame: Data, _ expectation: ReplyExpectation, _ client: VirtualCompanion) {
+        let longest = min(maximumFrame, CompanionFraming.maximumPayload)
+        switch client.signing.received(frame, maximumFrame: longest) {
+        case nil:
+            submit(frame, expectation, client)
         case .reply(let reply):
             counters.answeredHere += 1
             give(client, reply)
@@ -139,7 +149,7 @@ extension RadioSession {
         _ frame: Data, _ expectation: ReplyExpectation, _ client: VirtualCompanion, after lead: [LaneEntry.Lead] = []
     ) {
         guard frame.count <= maximumFrame else { return refuse(client, .illegalArgument) }
-        let isSend = AirtimeBudget.packetLength(of: frame) != nil
+        let isSend = PacketEstimate.length(of: frame) != nil
         guard isServing else {
             guard settings.sendWait > .zero, isSend || waitsForLink(frame) else {
                 counters.commandsWhileAway += 1
@@ -153,11 +163,6 @@ extension RadioSession {
             return give(client, CompanionFrame.error(.tableFull))
         }
         let isMeshRequest = MeshRequestStateMachine.isMeshRequest(frame)
-        var lead = lead
-        if FloodScopes.concerns(frame), let scope = scopes.lead(for: client.scope) {
-            // Old firmware knows no scopes: it need not be told that there is none.
-            lead.append(LaneEntry.Lead(scope, expecting: .one(.ok), isRequired: client.scope != .unset))
-        }
         let entry = LaneEntry(
             translated(frame, client), expecting: expectation, after: lead, priority: isSend ? .send : .read,
             isMeshRequest: isMeshRequest)
@@ -181,10 +186,10 @@ extension RadioSession {
     }
 
     private func takeAirtime(for frame: Data, _ client: VirtualCompanion) -> Bool {
-        guard let length = AirtimeBudget.packetLength(of: frame), let radio = cache.modulation,
-            shares[client.connection.share]?.airtime.isLimited == true
+        guard shares[client.connection.share]?.airtime.isUnlimited == false,
+            let length = PacketEstimate.length(of: frame, nameLength: cache.selfInfo?.name.utf8.count ?? 31),
+            let cost = cache.modulation?.timeOnAir(length)
         else { return true }
-        let cost = radio.timeOnAir(bytes: length)
         return shares[client.connection.share]?.airtime.take(cost, now: loop.now) ?? true
     }
 
@@ -234,7 +239,9 @@ extension RadioSession {
     func learn(_ reply: Data, from command: Data?, by requester: LaneRequester = .host) {
         guard let command else { return }
         if MeshRequestStateMachine.isMeshRequest(command) { meshRequests.receiptReceived(reply, now: loop.now) }
-        if command.first == CommandCode.setFloodScope.rawValue { scopes.answered(reply, to: command) }
+        if command.first == CommandCode.setFloodScope.rawValue {
+            if reply.first == ReplyCode.ok.rawValue { scopes.scopeSet(command) } else { scopes.refused(command) }
+        }
         for push in cache.replied(reply, to: command, now: loop.now) {
             broadcast(push) { $0.id != requester.client }
         }
@@ -280,7 +287,10 @@ extension RadioSession {
 
     /// The command being done has waited as long as it may.
     func waitedTooLong(_ client: VirtualCompanion) {
+        if let hold = client.hold, hold.until <= loop.now { heldLongEnough(client) }
         switch client.work {
+        case .link(_, let until) where until > loop.now, .meshLane(_, let until) where until > loop.now:
+            break
         case .link:
             counters.commandsWhileAway += 1
             answer(client, CompanionFrame.error(.badState))

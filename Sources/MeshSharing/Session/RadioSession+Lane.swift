@@ -43,7 +43,7 @@ extension RadioSession {
     /// Does what the lane has next, as long as it has something.
     func pump() {
         while case .send(let frame, let requester) = lane.nextStep(
-            now: loop.now, holdingMeshRequests: !meshRequests.isFree)
+            now: loop.now, holdingMeshRequests: !meshRequests.isFree, lead: { scopeLead($0, $1) })
         {
             counters.commandsSent += 1
             if MeshRequestStateMachine.isMeshRequest(frame) {
@@ -55,6 +55,15 @@ extension RadioSession {
             send(frame, number: lane.sendNumber)
         }
         armTimer()
+    }
+
+    /// What sets the flood scope for a command that its client wants to go out in another one than the radio has by then.
+    private func scopeLead(_ entry: LaneEntry, _ requester: LaneRequester) -> [LaneEntry.Lead] {
+        guard let client = clients[requester.client], FloodScopes.concerns(entry.frame),
+            let scope = scopes.lead(for: client.scope)
+        else { return [] }
+        // Old firmware knows no scopes: it need not be told that there is none.
+        return [LaneEntry.Lead(scope, expecting: .one(.ok), isRequired: client.scope != .unset)]
     }
 
     /// Sends one frame. Nearly always the transport takes it before this returns. `number`: that of a command in the lane.
@@ -194,6 +203,7 @@ extension RadioSession {
         isServing = false
         meshRequests.linkLost()
         cache.linkLost()
+        scopes.linkLost()
         for requester in lane.linkLost() { fail(requester, error) }
         for client in clients.values { linkClosed(client) }
         armTimer()

@@ -14,7 +14,6 @@ extension RadioSession: LinkSession {
         maximumFrame = link.info?.maximumFrameLength ?? .max
         lastHeard = loop.now
         lane.linkReady()
-        scopes.linkReady()
         let selfInfo: Data
         do {
             selfInfo = try await withTaskCancellationHandler {

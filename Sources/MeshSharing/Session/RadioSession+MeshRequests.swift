@@ -55,13 +55,13 @@ extension RadioSession {
     }
 
     private func deliver(_ frame: Data, to requester: LaneRequester) {
-        if let client = clients[requester.client] { give(client, frame) } else { counters.orphanAnswers += 1 }
+        if let client = clients[requester.client] { push(client, frame) } else { counters.orphanAnswers += 1 }
     }
 
     private func routeTrace(_ frame: Data) -> Bool {
         announce(frame)
         if case .client(let id, let translated) = traces.pushReceived(frame, now: loop.now), let client = clients[id] {
-            give(client, translated)
+            push(client, translated)
         } else {
             counters.orphanAnswers += 1
         }
@@ -73,7 +73,7 @@ extension RadioSession {
         guard case .sendConfirmed(let confirmation)? = try? CompanionPush(decoding: frame) else { return true }
         switch acks.confirmed(confirmation.acknowledgement, now: loop.now) {
         case .client(let id):
-            if let client = clients[id] { give(client, frame) }
+            if let client = clients[id] { push(client, frame) }
         case .gone:
             break
         case .unknown:

@@ -69,6 +69,11 @@ public actor RadioSession {
     var newest: JournalEntry?
     /// A message that the radio has given out and the journal has not taken.
     var unstored: NewMessage?
+    /// Clients that have gone while a task of theirs used the journal.
+    var departing: Set<UInt64> = []
+    /// What is still to be stored for clients that have gone, and who waits for it.
+    var departures = 0
+    var departed: [CheckedContinuation<Void, Never>] = []
     /// Tasks that use the journal and belong to no link; ``shutDown()`` waits for them.
     var storesUnderWay = 0
     var storesEnded: CheckedContinuation<Void, Never>?
@@ -163,9 +168,36 @@ public actor RadioSession {
         var isEncoded = false
         let kind = OutgoingQueue.Kind(frame)
         for client in clients.values where wants(client) {
+            if client.hold != nil {
+                holdBack(client, frame)
+                continue
+            }
             if !isEncoded { encode(frame) }
             isEncoded = true
             offer(client, kind)
+        }
+    }
+
+    /// Gives one client a push.
+    func push(_ client: VirtualCompanion, _ frame: Data) {
+        guard client.hold != nil else { return give(client, frame) }
+        holdBack(client, frame)
+    }
+
+    private func holdBack(_ client: VirtualCompanion, _ frame: Data) {
+        client.hold?.pushes.append(frame)
+        if let count = client.hold?.pushes.count, count >= Self.heldPushes { release(client) }
+    }
+
+    private static let heldPushes = 64
+
+    /// What was held back from a client goes out.
+    func release(_ client: VirtualCompanion) {
+        guard let pushes = client.hold?.pushes else { return }
+        client.hold = nil
+        for frame in pushes {
+            encode(frame)
+            offer(client, OutgoingQueue.Kind(frame))
         }
     }
 

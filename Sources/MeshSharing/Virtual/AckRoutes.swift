@@ -27,7 +27,8 @@ struct AckRoutes: Sendable {
         var isGone = false
     }
 
-    /// How many may be awaited; the oldest is given up for one more. The radio itself knows eight
+    /// How many may be awaited. For one more the client's own oldest is given up, or the oldest of all. The radio itself
+    /// knows eight
     /// (`EXPECTED_ACK_TABLE_SIZE`).
     static let capacity = 256
     /// The least time for an acknowledgement: the radio's estimate is for one way of several, and the mesh may be busy.
@@ -43,7 +44,7 @@ struct AckRoutes: Sendable {
     mutating func sent(ack: UInt32, by client: UInt64, estimatedTimeout: Duration, now: Duration) {
         guard ack != 0 else { return }
         waiters.removeAll { $0.until <= now }
-        if waiters.count == Self.capacity { waiters.removeFirst() }
+        if waiters.count == Self.capacity { waiters.remove(at: waiters.firstIndex { $0.client == client } ?? 0) }
         let until = now + max(estimatedTimeout * 3, Self.shortestLifetime)
         waiters.append(Waiter(ack: ack, client: client, until: until))
     }

@@ -30,7 +30,7 @@ struct TraceTags: Sendable {
         var isGone = false
     }
 
-    /// How many traces may be under way; the oldest is given up for one more.
+    /// How many traces may be under way. For one more the client's own oldest is given up, or the oldest of all.
     static let capacity = 128
     /// For how long an answer may come. The radio's own estimate for the longest path is some minutes: 64 hops of
     /// 6 × airtime + 250 ms each (`calcDirectTimeoutMillisFor`).
@@ -51,7 +51,7 @@ struct TraceTags: Sendable {
     mutating func translate(_ command: Data, from client: UInt64, tag: UInt32, now: Duration) -> Data {
         guard let chosen = command.field32(at: Self.commandOffset) else { return command }
         traces.removeAll { $0.until <= now }
-        if traces.count == Self.capacity { traces.removeFirst() }
+        if traces.count == Self.capacity { traces.remove(at: traces.firstIndex { $0.client == client } ?? 0) }
         var tag = tag
         while traces.contains(where: { $0.tag == tag }) { tag &+= 1 }
         traces.append(Trace(tag: tag, chosen: chosen, client: client, until: now + Self.lifetime))

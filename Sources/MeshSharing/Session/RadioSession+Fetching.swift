@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import MeshCompanion
+internal import MeshJournal
+internal import MeshLoop
+internal import MeshRuntime
+internal import MeshTransportAPI
+
+/// Whether the radio's messages are being fetched. Pure.
+struct MessageFetching {
+    private(set) var isRunning = false
+    /// There may be more than those being fetched.
+    private var isWanted = false
+    /// When fetching last ended.
+    private(set) var lastEnd = Duration.zero
+
+    /// Somebody wants messages fetched; whether to begin.
+    mutating func wanted() -> Bool {
+        isWanted = isRunning
+        defer { isRunning = true }
+        return !isRunning
+    }
+
+    /// The radio has no more; whether to look once more.
+    mutating func radioIsEmpty() -> Bool {
+        defer { isWanted = false }
+        return isWanted
+    }
+
+    mutating func ended(now: Duration) {
+        isRunning = false
+        isWanted = false
+        lastEnd = now
+    }
+}
+
+/// Messages: from the radio into the journal, once, and from there to every client.
+///
+/// The radio forgets a message when it is read. So each is in the journal before the next one is read, and one that the
+/// journal does not take is kept and tried again before any other is read.
+extension RadioSession {
+    /// So many messages in a row that the journal has already end the fetching.
+    private static let repeatLimit = 32
+
+    /// Fetches the radio's messages, if that is not being done yet.
+    func fetchMessages() {
+        guard isServing, fetching.wanted() else { return }
+        workBegan()
+        Task.immediate(executorPreference: loop.taskExecutor) {
+            await self.fetchUntilEmpty()
+            self.workFinished()
+        }
+    }
+
+    private func fetchUntilEmpty() async {
+        do {
+            repeat {
+                var repeats = 0
+                // A radio that gives out the same again and again would keep the host busy for ever.
+                while repeats < Self.repeatLimit, let frame = try await nextFromRadio() {
+                    repeats = try await store(frame) ? 0 : repeats + 1
+                }
+            } while fetching.radioIsEmpty()
+        } catch {
+            log(error.code == .storageFailed ? .error : .debug, "messages were not fetched", [("error", "\(error)")])
+        }
+        fetching.ended(now: loop.now)
+        for client in clients.values.sorted(by: { $0.id < $1.id }) {
+            if case .fetching(let command) = client.work { messagesFetched(client, command) }
+        }
+        armTimer()
+    }
+
+    /// The radio's next message; nil if it has none.
+    private func nextFromRadio() async throws(MeshError) -> Data? {
+        if let unstored { try await store(unstored) }
+        let command = Data([CommandCode.syncNextMessage.rawValue])
+        let reply = try await ask(command, expecting: CommandSpec.expectation(for: command))
+        switch reply.first.flatMap(ReplyCode.init) {
+        case .noMoreMessages, .error, nil: return nil
+        default: return reply
+        }
+    }
+
+    private func store(_ frame: Data) async throws(MeshError) -> Bool {
+        try await store(
+            NewMessage(
+                device: device, receivedAt: wallClock().milliseconds, key: MessageKey(frame).bytes, frame: frame,
+                origin: nil))
+    }
+
+    /// Puts a message into the journal and tells the clients and the bus. False if it was there already.
+    @discardableResult
+    private func store(_ message: NewMessage) async throws(MeshError) -> Bool {
+        unstored = message
+        let entry = try await journal.append(message)
+        unstored = nil
+        guard let entry else {
+            counters.messagesRepeated += 1
+            return false
+        }
+        counters.messagesStored += 1
+        newest = entry
+        announceMessage(entry)
+        for client in clients.values.sorted(by: { $0.id < $1.id }) {
+            if case .fetching(let command) = client.work {
+                messagesFetched(client, command)
+            } else {
+                tellOfMessages(client)
+            }
+        }
+        return true
+    }
+
+    // MARK: Echo
+
+    /// Other clients get a channel message that this one sent, as from the radio itself, if their share wants it: the
+    /// protocol has no frame for what a radio sent (reference §2.1, 9).
+    func echo(_ command: Data, _ client: VirtualCompanion) {
+        guard shares.values.contains(where: { $0.settings.echoes }),
+            case .sendChannelText(let text)? = try? CompanionCommand(decoding: command)
+        else { return }
+        let name = cache.selfInfo?.name ?? device
+        let message = ReceivedMessage(
+            source: .channel(index: text.channel), snrQuarters: 0, pathByte: PathByte.none.rawValue,
+            textType: TextType.plain.rawValue, timestamp: text.timestamp, text: "\(name): \(text.text)")
+        guard let frame = try? message.encoded(version: 3) else { return }
+        let origin = client.membership?.identity.description ?? "client \(client.id)"
+        storeInBackground { await $0.storeEcho(frame, origin) }
+    }
+
+    private func storeEcho(_ frame: Data, _ origin: String) async {
+        let message = NewMessage(
+            device: device, receivedAt: wallClock().milliseconds, key: Data("echo".utf8) + MessageKey(frame).bytes,
+            frame: frame, origin: origin)
+        do {
+            guard let entry = try await journal.append(message) else { return }
+            newest = entry
+            for client in clients.values where shares[client.connection.share]?.settings.echoes == true {
+                if client.membership?.identity.description != origin { tellOfMessages(client) }
+            }
+        } catch {
+            log(.error, "an echo could not be stored", [("error", "\(error)")])
+        }
+    }
+
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int64 { components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000 }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import MeshCompanion
+internal import MeshJournal
+internal import MeshLoop
+internal import MeshRuntime
+internal import MeshTransportAPI
+
+/// Which program a client is, and where it is in the messages: over reconnections, and over restarts of the host.
+///
+/// A cursor is stored before its message is given, and taken back if the client shows that it did not get it. Whoever comes
+/// after it under the same name waits until that is stored.
+extension RadioSession {
+    /// APP_START: who the client is decides where it goes on reading.
+    func join(_ client: VirtualCompanion, as frame: Data) {
+        client.work = .journal(frame)
+        runTask(for: client) { session, id in
+            await session.becomeMember(id, name: Self.appName(frame))
+            session.joined(id, frame)
+        }
+    }
+
+    /// The name in APP_START (after seven reserved bytes, which meshcore_py fills otherwise).
+    static func appName(_ frame: Data) -> String {
+        guard case .appStart(let start)? = try? CompanionCommand(decoding: frame) else { return "" }
+        return start.appName
+    }
+
+    private func joined(_ id: UInt64, _ frame: Data) {
+        guard let client = clients[id] else { return }
+        client.work = nil
+        read(frame, CommandSpec.expectation(for: frame), client)
+        serve(client)
+    }
+
+    /// Gives the client its place; a new one begins some messages before the newest.
+    func becomeMember(_ id: UInt64, name: String) async {
+        guard let client = clients[id], let share = shares[client.connection.share] else { return }
+        let address = client.connection.identityAddress
+        await deadOnesLeave(name: name, address: address, share: client.connection.share)
+        let base = "\(share.settings.identityName)\n\(name)\n\(address)"
+        var slot = slots.join(base: base, client: id, now: loop.now)
+        do {
+            while true {
+                // What one that has left was being given may have to be taken back.
+                while departures > 0 { await withCheckedContinuation { departed.append($0) } }
+                let identity = ClientIdentity(
+                    share: share.settings.identityName, name: name, address: address, slot: slot)
+                guard let client = clients[id], client.membership?.identity != identity else { return }
+                let cursor = try await place(of: identity)
+                // One that was there before it may have gone meanwhile, and left it its slot.
+                guard let current = slots.slot(of: id), current != slot || departures > 0 else {
+                    log(
+                        .debug, "a client's place in the messages",
+                        [("client", "\(id)"), ("identity", "\(identity)"), ("after", "\(cursor)")])
+                    clients[id]?.membership = VirtualCompanion.Membership(
+                        identity: identity, cursor: cursor, confirmed: cursor)
+                    return
+                }
+                slot = current
+            }
+        } catch {
+            log(.error, "a client's place in the messages is not known", [("error", "\(error)")])
+        }
+    }
+
+    /// Where an identity is in the messages.
+    private func place(of identity: ClientIdentity) async throws(MeshError) -> Int64 {
+        if newest == nil {
+            newest = try await journal.entries(of: device, after: journal.head(of: device) - 1, limit: 1).last
+        }
+        if let stored = try await journal.cursor(of: identity, device: device) { return stored }
+        let cursor: Int64
+        if let sibling = siblings(of: identity).max(by: { $0.confirmed < $1.confirmed }) {
+            // Perhaps it is the same program, come back before its dead connection was noticed.
+            cursor = sibling.confirmed
+        } else {
+            cursor = try await journal.sequence(before: settings.backlog, of: device)
+        }
+        try await journal.setCursor(cursor, of: identity, device: device)
+        return cursor
+    }
+
+    /// The places of live programs with the same name.
+    private func siblings(of identity: ClientIdentity) -> [VirtualCompanion.Membership] {
+        clients.values.compactMap(\.membership).filter {
+            $0.identity.share == identity.share && $0.identity.name == identity.name
+                && $0.identity.address == identity.address && $0.identity.slot != identity.slot
+        }
+    }
+
+    /// Connections of that program which the kernel knows to be dead leave first, so that their place is free.
+    private func deadOnesLeave(name: String, address: String, share: Int) async {
+        for _ in 0..<3 {
+            let isHeldUp = clients.values.contains {
+                $0.membership?.identity.name == name && $0.connection.share == share
+                    && $0.connection.identityAddress == address && $0.connection.isPeerGone
+            }
+            guard isHeldUp else { return }
+            // Their end is in the loop's next turn.
+            try? await loop.sleep(for: .milliseconds(1))
+        }
+    }
+
+    /// The client has gone: where it did not get its last message, its identity will get it again.
+    func leaveMessages(_ client: VirtualCompanion) {
+        if client.usesJournal {
+            departing.insert(client.id)
+            departures += 1
+        }
+        let wasOrderly = client.connection.wasAcknowledged
+        let heard = client.connection.lastHeard
+        if let handover = slots.left(client: client.id, isGraceful: wasOrderly, lastHeard: heard) { takeOver(handover) }
+        guard let membership = client.membership, membership.cursor != membership.confirmed else { return }
+        if wasOrderly, !membership.isInDoubt { return }
+        counters.messagesRedelivered += 1
+        departures += 1
+        storeInBackground {
+            await $0.rewind(membership)
+            $0.departureEnded()
+        }
+    }
+
+    private func rewind(_ membership: VirtualCompanion.Membership) async {
+        log(
+            .debug, "a client's last message counts as not read",
+            [("identity", "\(membership.identity)"), ("after", "\(membership.confirmed)")])
+        do {
+            try await journal.setCursor(
+                membership.confirmed, of: membership.identity, device: device, rewinding: true)
+        } catch {
+            log(.error, "a client's place in the messages could not be stored", [("error", "\(error)")])
+        }
+    }
+
+    /// A program that had come back before its dead connection was noticed goes on in its own place.
+    private func takeOver(_ handover: ClientSlots.Handover) {
+        guard let client = clients[handover.client], let old = client.membership else { return }
+        let identity = ClientIdentity(
+            share: old.identity.share, name: old.identity.name, address: old.identity.address, slot: handover.slot)
+        client.membership?.identity = identity
+        departures += 1
+        storeInBackground {
+            await $0.move(old, to: identity)
+            $0.departureEnded()
+        }
+    }
+
+    private func move(_ old: VirtualCompanion.Membership, to identity: ClientIdentity) async {
+        do {
+            try await journal.setCursor(old.cursor, of: identity, device: device, rewinding: true)
+            try await journal.forgetCursor(of: old.identity, device: device)
+        } catch {
+            log(.error, "a client's place in the messages could not be stored", [("error", "\(error)")])
+        }
+    }
+
+    // MARK: Tasks
+
+    /// Runs what uses the journal and belongs to no link; ``shutDown()`` waits for it.
+    func storeInBackground(_ body: @escaping @Sendable (isolated RadioSession) async -> Void) {
+        storesUnderWay += 1
+        Task.immediate(executorPreference: loop.taskExecutor) {
+            await body(self)
+            self.storeFinished()
+        }
+    }
+
+    private func journalTaskEnded(client id: UInt64) {
+        clients[id]?.usesJournal = false
+        if departing.remove(id) != nil { departureEnded() }
+    }
+
+    private func departureEnded() {
+        departures -= 1
+        guard departures == 0 else { return }
+        for waiter in departed { waiter.resume() }
+        departed = []
+    }
+
+    private func storeFinished() {
+        storesUnderWay -= 1
+        if storesUnderWay == 0 {
+            storesEnded?.resume()
+            storesEnded = nil
+        }
+    }
+
+    /// Waits until nothing of this session uses the journal any more. After the shares and the link.
+    public func shutDown() async {
+        if storesUnderWay > 0 { await withCheckedContinuation { storesEnded = $0 } }
+    }
+
+    /// Runs what has to wait for the journal, one at a time for each client.
+    func runTask(
+        for client: VirtualCompanion, _ body: @escaping @Sendable (isolated RadioSession, UInt64) async -> Void
+    ) {
+        let id = client.id
+        client.usesJournal = true
+        storeInBackground {
+            await body($0, id)
+            $0.journalTaskEnded(client: id)
+        }
+    }
+}
