@@ -107,7 +107,7 @@ let package = Package(
         .target(
             name: "MeshTestSupport", dependencies: ["MeshLoop"], path: "Tests/MeshTestSupport", swiftSettings: common),
         tests("MeshWireTests", ["MeshWire", "MeshTestSupport"]),
-        tests("MeshCryptoTests", ["MeshCrypto"]),
+        tests("MeshCryptoTests", ["MeshCrypto", "MeshTestSupport"]),
         tests(
             "MeshCompanionTests", ["MeshCompanion", "MeshCrypto", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
         tests("MeshCoreSessionTests", ["MeshCompanion", "MeshMockTransport", "MeshTransportAPI"]),

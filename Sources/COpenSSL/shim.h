@@ -13,8 +13,11 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
-/* Every function of libcrypto that is called. Each has the type that OpenSSL's header gives it. */
+/* Every function of libcrypto that is called, but for TLS. Each has the type that OpenSSL's header gives it. */
 #define MH_CRYPTO_FUNCTIONS(each)    \
     each(ERR_clear_error)            \
     each(EVP_CIPHER_CTX_free)        \
@@ -43,21 +46,99 @@ struct mh_crypto {
 #define MH_TEXT_OF(value) #value
 #define MH_TEXT(macro) MH_TEXT_OF(macro)
 
-/* The library that fits the headers. */
+/* The libraries that fit the headers. */
 #define MH_CRYPTO_LIBRARY "libcrypto.so." MH_TEXT(OPENSSL_SHLIB_VERSION)
+#define MH_TLS_LIBRARY "libssl.so." MH_TEXT(OPENSSL_SHLIB_VERSION)
+
+#define MH_FIND(name)                              \
+    {                                              \
+        void *address = dlsym(library, #name);     \
+        if (address == NULL) return #name;         \
+        table->name = (__typeof__(name) *)address; \
+    }
 
 /* Loads libcrypto and fills the table. Returns NULL, or what could not be found; the table must not be used then. */
 static inline const char *_Nullable mh_crypto_load(struct mh_crypto *_Nonnull table) {
     void *library = dlopen(MH_CRYPTO_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) return MH_CRYPTO_LIBRARY;
-#define MH_CRYPTO_FIND(name)                                   \
-    {                                                          \
-        void *address = dlsym(library, #name);                 \
-        if (address == NULL) return #name;                     \
-        table->name = (__typeof__(name) *)address;             \
-    }
-    MH_CRYPTO_FUNCTIONS(MH_CRYPTO_FIND)
-#undef MH_CRYPTO_FIND
+    MH_CRYPTO_FUNCTIONS(MH_FIND)
+    return NULL;
+}
+
+/* Every function of libssl that is called, and those of libcrypto that only TLS needs. */
+#define MH_TLS_FUNCTIONS_OF_SSL(each) \
+    each(SSL_CTX_check_private_key)   \
+    each(SSL_CTX_ctrl)                \
+    each(SSL_CTX_free)                \
+    each(SSL_CTX_get_cert_store)      \
+    each(SSL_CTX_new)                 \
+    each(SSL_CTX_set_default_verify_paths) \
+    each(SSL_CTX_set_num_tickets)     \
+    each(SSL_CTX_set_options)         \
+    each(SSL_CTX_set_verify)          \
+    each(SSL_CTX_use_PrivateKey)      \
+    each(SSL_CTX_use_certificate)     \
+    each(SSL_ctrl)                    \
+    each(SSL_do_handshake)            \
+    each(SSL_free)                    \
+    each(SSL_get0_param)              \
+    each(SSL_get1_peer_certificate)   \
+    each(SSL_get_error)               \
+    each(SSL_get_verify_result)       \
+    each(SSL_get_version)             \
+    each(SSL_new)                     \
+    each(SSL_read_ex)                 \
+    each(SSL_set1_host)               \
+    each(SSL_set_accept_state)        \
+    each(SSL_set_bio)                 \
+    each(SSL_set_connect_state)       \
+    each(SSL_shutdown)                \
+    each(SSL_write_ex)                \
+    each(TLS_method)
+
+#define MH_TLS_FUNCTIONS_OF_CRYPTO(each) \
+    each(BIO_ctrl)                       \
+    each(BIO_free)                       \
+    each(BIO_new)                        \
+    each(BIO_new_mem_buf)                \
+    each(BIO_s_mem)                      \
+    each(BIO_write)                      \
+    each(ERR_clear_error)                \
+    each(ERR_get_error)                  \
+    each(ERR_peek_last_error)            \
+    each(ERR_reason_error_string)        \
+    each(EVP_PKEY_free)                  \
+    each(EVP_sha256)                     \
+    each(PEM_read_bio_PrivateKey)        \
+    each(PEM_read_bio_X509)              \
+    each(X509_STORE_add_cert)            \
+    each(X509_STORE_set_flags)           \
+    each(X509_VERIFY_PARAM_set1_ip_asc)  \
+    each(X509_digest)                    \
+    each(X509_free)                      \
+    each(X509_verify_cert_error_string)
+
+struct mh_tls {
+#define MH_TLS_MEMBER(name) __typeof__(name) *_Nonnull name;
+    MH_TLS_FUNCTIONS_OF_SSL(MH_TLS_MEMBER)
+    MH_TLS_FUNCTIONS_OF_CRYPTO(MH_TLS_MEMBER)
+#undef MH_TLS_MEMBER
+};
+
+/* What every connection has; these macros are more than Swift can read. Renegotiation is the peer's way to have work done
+ * and is gone in TLS 1.3. */
+static const uint64_t mh_tls_options =
+    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE;
+
+/* Loads libssl, which brings libcrypto along, and fills the table. Returns NULL, or what could not be found; the table
+ * must not be used then. */
+static inline const char *_Nullable mh_tls_load(struct mh_tls *_Nonnull table) {
+    void *library = dlopen(MH_TLS_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL) return MH_TLS_LIBRARY;
+    MH_TLS_FUNCTIONS_OF_SSL(MH_FIND)
+    library = dlopen(MH_CRYPTO_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL) return MH_CRYPTO_LIBRARY;
+    MH_TLS_FUNCTIONS_OF_CRYPTO(MH_FIND)
     return NULL;
 }
 
