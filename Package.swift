@@ -91,7 +91,7 @@ let package = Package(
         swiftTarget(
             "MeshDaemon",
             [
-                "MeshWire", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshJournal",
+                "MeshWire", "MeshCrypto", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshJournal",
                 "MeshModuleHost", "MeshConfig", "MeshSharing",
             ]),
         .executableTarget(name: "meshhost", dependencies: ["MeshDaemon"], swiftSettings: common),

@@ -26,7 +26,7 @@ struct DaemonQuestion {
             try self.listen(listen, &client)
         case .reload:
             return reloaded(try client.ask("reload"))
-        case .run, .check, .configShow, .configSchema, .decode, .encode, .version, .help:
+        case .run, .check, .configShow, .configSchema, .bridge, .decode, .encode, .version, .help:
             break
         }
         return .ok
@@ -118,11 +118,13 @@ struct DaemonQuestion {
     }
 
     private static func table(clients: [JSONValue]) -> String {
-        var table = TextTable(header: ["ID", "DEVICE", "SHARE", "PEER", "ROLE", "IN", "OUT", "QUEUE", "DROPPED"])
+        var table = TextTable(header: [
+            "ID", "DEVICE", "SHARE", "PEER", "TOKEN", "ROLE", "IN", "OUT", "QUEUE", "DROPPED",
+        ])
         for client in clients {
             table.add([
                 text(client["id"]), text(client["device"]), text(client["share"]), text(client["peer"]),
-                text(client["role"]), text(client["frames_in"]), text(client["frames_out"]),
+                text(client["token"]), text(client["role"]), text(client["frames_in"]), text(client["frames_out"]),
                 text(client["queue_frames"]), text(client["dropped"]),
             ])
         }

@@ -16,6 +16,8 @@ extension HostCommand {
           clients                   who is connected to the shares
           listen [DEVICE]           events as JSON lines [--type link,advert] [--since SEQ] [--count N]
           reload                    the daemon reads its config again and changes what is different
+          bridge                    local clients reach a share of another host: --to HOST:PORT --listen HOST:PORT|PATH
+                                    [--tls | --ca FILE | --pin SHA256] [--token NAME --secret-file FILE]
           decode companion HEX      what a companion frame says [--request HEX] [--secrets]
           decode packet HEX         what a packet over the air says [--channel '#NAME'|NAME=KEY]...
           decode lpp HEX            what sensor readings say

@@ -16,6 +16,7 @@ extension HostCommand {
         var listenWords: [String] = []
         var releaseWords: [String] = []
         var decodeWords: [String] = []
+        var bridge = BridgeWords()
         while let word = scanner.next() {
             switch word {
             case "--config", "-c": options.configFiles.append(try scanner.value(of: word))
@@ -50,6 +51,8 @@ extension HostCommand {
                 }
                 release = duration
                 releaseWords.append(word)
+            case _ where BridgeWords.names.contains(word):
+                try bridge.take(word) { () throws(UsageError) in try scanner.value(of: word) }
             default:
                 if word.hasPrefix("-"), word.count > 1 {
                     let near = NearestName.of(word, among: Self.optionNames).map { "; did you mean \($0)?" } ?? ""
@@ -59,7 +62,7 @@ extension HostCommand {
             }
         }
         if wantsHelp { return (.help, options) }
-        let command = try command(positional, listen, release, decode)
+        let command = try command(positional, listen, release, decode, bridge)
         if case .listen = command {
         } else if let word = listenWords.first {
             throw UsageError(message: "\(word) only goes with listen")
@@ -76,22 +79,26 @@ extension HostCommand {
             throw UsageError(
                 message: "\(word) only goes with decode companion\(word == "--channel" ? " and decode packet" : "")")
         }
+        if case .bridge = command {
+        } else if let word = bridge.first {
+            throw UsageError(message: "\(word) only goes with bridge")
+        }
         return (command, options)
     }
 
-    private static let optionNames = [
-        "--config", "--set", "--control", "--json", "--quiet", "--help", "--version", "--type", "--since", "--count",
-        "--for", "--channel", "--request", "--secrets",
-    ]
+    private static let optionNames =
+        [
+            "--config", "--set", "--control", "--json", "--quiet", "--help", "--version", "--type", "--since",
+            "--count", "--for", "--channel", "--request", "--secrets",
+        ] + BridgeWords.names
 
     private static let commandNames = [
         "run", "check", "config", "modules", "devices", "device", "clients", "listen", "reload", "decode", "encode",
-        "version",
-        "help",
+        "bridge", "version", "help",
     ]
 
     private static func command(
-        _ words: [String], _ listen: ListenOptions, _ release: Duration?, _ decode: DecodeOptions
+        _ words: [String], _ listen: ListenOptions, _ release: Duration?, _ decode: DecodeOptions, _ bridge: BridgeWords
     ) throws(UsageError) -> HostCommand {
         let rest = Array(words.dropFirst())
         switch words.first {
@@ -128,6 +135,7 @@ extension HostCommand {
             }
             return .encode(subject, json: rest.dropFirst().joined(separator: " "))
         case "reload": return try alone(.reload, rest)
+        case "bridge": return try alone(.bridge(try bridge.options()), rest)
         case "version": return try alone(.version, rest)
         case "help": return .help
         case let word?:

@@ -13,6 +13,7 @@ enum HostCommand: Equatable {
     case clients
     case listen(ListenOptions)
     case reload
+    case bridge(BridgeOptions)
     case decode(DecodeSubject, hex: String, DecodeOptions)
     case encode(DecodeSubject, json: String)
     case version

@@ -104,9 +104,6 @@ extension HostDaemon {
 
     /// Opens a share; throws when one of its addresses cannot be bound.
     func openShare(_ share: ShareConfig, _ running: Running) async throws(MeshError) {
-        guard share.tokens.isEmpty, share.tls == nil else {
-            throw MeshError(.configurationInvalid, "share \(share.id): tokens and TLS cannot be used yet")
-        }
         var addresses: [SocketAddress] = []
         for listen in share.listen {
             switch listen {
@@ -124,12 +121,14 @@ extension HostDaemon {
         }
         let settings = ShareSettings(
             name: share.id, type: share.kind.rawValue, addresses: addresses,
-            role: ClientRole(rawValue: share.role.rawValue) ?? .observe, maximumClients: Int(share.maximumClients),
-            queueFrames: Int(share.queueFrames), queueBytes: Int(share.queueBytes), stuckTimeout: share.stuckTimeout,
+            role: ClientRole(share.role), tokens: try tokens(of: share), tls: try tls(of: share),
+            maximumClients: Int(share.maximumClients), queueFrames: Int(share.queueFrames),
+            queueBytes: Int(share.queueBytes), stuckTimeout: share.stuckTimeout,
             receivedPacketLogs: share.receivedPacketLogs, echoes: share.echoes,
             airtimePercent: Double(share.airtimePercent), airtimeBurst: share.airtimeBurst)
-        if share.isInsecure, !addresses.allSatisfy(\.isLoopback) {
-            log(.warning, "a share without authentication is open to the network", [("share", share.id)])
+        if share.isInsecure, !addresses.allSatisfy(\.isLoopback), share.tokens.isEmpty || share.tls == nil {
+            let what = share.tokens.isEmpty ? "authentication" : "TLS"
+            log(.warning, "a share without \(what) is open to the network", [("share", share.id)])
         }
         let number = try await session(for: share.device, running).openShare(settings)
         shares[share.id] = OpenShare(device: share.device, number: number)
@@ -211,6 +210,7 @@ extension HostDaemon {
             "ok": true, "devices_added": .array(diff.devicesAdded.map { .string($0) }),
             "devices_removed": .array(diff.devicesRemoved.map { .string($0) }),
             "devices_changed": .array(diff.devicesChanged.map { .string($0) }),
+            "companions_changed": .array(diff.companionsChanged.map { .string($0) }),
             "shares_added": .array(diff.sharesAdded.map { .string($0) }),
             "shares_removed": .array(diff.sharesRemoved.map { .string($0) }),
             "shares_changed": .array(diff.sharesChanged.map { .string($0) }),
@@ -243,6 +243,9 @@ extension HostDaemon {
             unapplied.remove(name)
             sessions[name] = nil
         }
+        for device in new.devices where diff.companionsChanged.contains(device.name) {
+            await sessions[device.name]?.update(Self.sessionSettings(of: device))
+        }
         let different = Set(diff.devicesChanged + diff.devicesAdded)
         for device in new.devices {
             let isMissing = device.disabledReason == nil && !takenOn.contains(device.name)
@@ -257,15 +260,22 @@ extension HostDaemon {
                 problems.append(error)
             }
         }
-        for share in new.shares where shares[share.id] == nil {
+        for share in new.shares {
             do throws(MeshError) {
-                try await openShare(share, running)
+                if shares[share.id] == nil {
+                    try await openShare(share, running)
+                } else {
+                    try await renewAccess(of: share)
+                }
             } catch {
                 if isStopping {
                     problems.append(MeshError(.serviceUnavailable, "the daemon is stopping"))
                     break
                 }
-                log(.error, "a share cannot be opened", [("share", share.id), ("reason", error.message)])
+                let what =
+                    shares[share.id] == nil
+                    ? "a share cannot be opened" : "a share keeps its old tokens and certificate"
+                log(.error, what, [("share", share.id), ("reason", error.message)])
                 problems.append(error)
             }
         }
@@ -277,13 +287,6 @@ extension HostDaemon {
         _ device: DeviceConfig, from before: DeviceConfig?, _ running: Running
     ) async throws(MeshError) {
         let isSameKind = before?.deviceProtocol == device.deviceProtocol
-        if let before, before.companion != device.companion {
-            await sessions[device.name]?.update(Self.sessionSettings(of: device))
-            // Nothing else is different: the link stays.
-            var same = before
-            same.companion = device.companion
-            if same == device, takenOn.contains(device.name) { return }
-        }
         if takenOn.contains(device.name), device.disabledReason == nil, isSameKind {
             return try await running.coordinator.updateDevice(settings(of: device, running), needsNewLink: true)
         }

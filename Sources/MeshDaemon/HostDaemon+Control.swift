@@ -111,7 +111,8 @@ extension HostDaemon: ControlHandler {
         for share in await sessions[device]?.shareSnapshots ?? [] {
             shares.append([
                 "name": .string(share.name), "type": .string(share.type), "listen": .string(share.listen),
-                "clients": .int(Int64(share.clients)),
+                "clients": .int(Int64(share.clients)), "tls": .bool(share.hasTLS),
+                "tokens": .array(share.tokens.map { .string($0) }),
             ])
         }
         return .array(shares)
@@ -163,7 +164,7 @@ extension LeaveReason {
     /// Whether the host ended the connection because of what the client did.
     fileprivate var isCut: Bool {
         switch self {
-        case .stuck, .overflow, .refused: true
+        case .stuck, .overflow, .refused, .denied: true
         case .closed, .failed, .shareClosed: false
         }
     }
@@ -173,7 +174,8 @@ extension ClientSnapshot {
     fileprivate var json: JSONValue {
         [
             "id": .int(Int64(clamping: id)), "device": .string(device), "share": .string(share), "peer": .string(peer),
-            "role": .string(role.rawValue), "app": app.map { .string($0) } ?? .null,
+            "role": .string(role.rawValue), "token": token.map { .string($0) } ?? .null,
+            "tls": tls.map { .string($0) } ?? .null, "app": app.map { .string($0) } ?? .null,
             "slot": slot.map { .int(Int64($0)) } ?? .null, "version": .int(Int64(version)),
             "unread": unread.map { .bool($0) } ?? .null, "frames_in": .int(Int64(clamping: framesIn)),
             "frames_out": .int(Int64(clamping: framesOut)), "queue_frames": .int(Int64(queueFrames)),

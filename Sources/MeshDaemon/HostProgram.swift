@@ -14,7 +14,7 @@ internal import MeshWire
 public struct HostProgram {
     private let options: HostOptions
     private let command: HostCommand
-    private let environment: [String: String]
+    let environment: [String: String]
 
     /// Does what the words after the program's name say and returns the exit status.
     public static func run(_ words: [String], environment: [String: String]) -> Int32 {
@@ -47,9 +47,13 @@ public struct HostProgram {
             return .ok
         case .decode(let subject, let hex, let wishes): return decode(subject, hex, wishes)
         case .encode(let subject, let json): return encode(subject, json)
+        case .bridge(let bridge): return runBridge(bridge)
         case .modules, .devices, .device, .clients, .listen, .reload: return askDaemon()
         }
     }
+
+    var isJSON: Bool { options.isJSON }
+    var isQuiet: Bool { options.isQuiet }
 
     private var source: ConfigSource {
         ConfigSource(files: options.configFiles, assignments: options.assignments, environment: environment)

@@ -42,6 +42,17 @@ import Testing
         }
     }
 
+    @Test func `a key that others can read is refused, a certificate is not`() throws {
+        let folder = try ScratchFolder()
+        let path = try folder.write("PEM", to: "file.pem", mode: 0o644)
+        #expect(try PEMFile.read(path) == Array("PEM".utf8))
+        let error = #expect(throws: MeshError.self) { try PEMFile.read(path, isPrivate: true) }
+        #expect(error?.code == .permissionDenied)
+        #expect(error?.message == "\(path) can be read by everyone; run: chmod o-rwx \(path)")
+        let missing = #expect(throws: MeshError.self) { try PEMFile.read("\(folder.path)/missing") }
+        #expect(missing?.code == .configurationInvalid)
+    }
+
     @Test func `variables and credentials come from the environment`() throws {
         let folder = try ScratchFolder()
         _ = try folder.write("654321\n", to: "roof-pin", mode: 0o444)

@@ -35,6 +35,35 @@ struct HostCommandTests {
             "encode companion {\"name\":\"GET_CONTACTS\"}",
             .encode(.companion, json: "{\"name\":\"GET_CONTACTS\"}")
         ), ("encode packet {}", .encode(.packet, json: "{}")), ("encode lpp []", .encode(.lpp, json: "[]")),
+        (
+            "bridge --to roof.example:5001 --listen 127.0.0.1:5000",
+            .bridge(
+                .init(
+                    remote: .init(host: "roof.example", port: 5001), listen: .tcp(.init(host: "127.0.0.1", port: 5000)))
+            )
+        ),
+        (
+            "bridge --listen=/run/user/1000/roof.sock --tls --to=[2001:db8::1]:5001 --token alice --secret-file /home/a/alice",
+            .bridge(
+                .init(
+                    remote: .init(host: "2001:db8::1", port: 5001), listen: .unix(path: "/run/user/1000/roof.sock"),
+                    trust: .system, token: .init(name: "alice", secretFile: "/home/a/alice")))
+        ),
+        (
+            "bridge --to a:1 --listen [::1]:2 --ca roof.pem",
+            .bridge(
+                .init(
+                    remote: .init(host: "a", port: 1), listen: .tcp(.init(host: "::1", port: 2)),
+                    trust: .authorities(file: "roof.pem")))
+        ),
+        (
+            "bridge --to a:1 --listen /b --tls --pin 00:01:02:03:04:05:06:07:08:09:0A:0B:0C:0D:0E:0F:"
+                + "f0:f1:f2:f3:f4:f5:f6:f7:f8:f9:fa:fb:fc:fd:fe:ff",
+            .bridge(
+                .init(
+                    remote: .init(host: "a", port: 1), listen: .unix(path: "/b"),
+                    trust: .pinned(Array(0...15) + Array(0xF0...0xFF))))
+        ),
         ("version", .version), ("--version", .version),
         ("help", .help), ("", .help), ("run --help", .help), ("reload", .reload),
         ("listen --count 18446744073709551615", .listen(.init(count: .max))),
@@ -77,6 +106,21 @@ struct HostCommandTests {
         ("decode lpp 00 --channel #bot", "--channel only goes with decode companion and decode packet"),
         ("decode packet 00 --secrets", "--secrets only goes with decode companion"),
         ("check --request 00", "--request only goes with decode companion"),
+        ("bridge", "bridge: say `bridge --to HOST:PORT --listen HOST:PORT|PATH`"),
+        ("bridge --to a:1", "bridge: say `bridge --to HOST:PORT --listen HOST:PORT|PATH`"),
+        ("bridge --to a --listen /b", "--to a: write HOST:PORT, and an IPv6 address as [::1]:PORT"),
+        ("bridge --to ::1:5000 --listen /b", "--to ::1:5000: write HOST:PORT, and an IPv6 address as [::1]:PORT"),
+        ("bridge --to a:70000 --listen /b", "--to a:70000: write HOST:PORT, and an IPv6 address as [::1]:PORT"),
+        ("bridge --to a:1 --listen b", "--listen b: write HOST:PORT, and an IPv6 address as [::1]:PORT"),
+        ("bridge --to a:1 --listen /b --token x", "--token needs --secret-file"),
+        ("bridge --to a:1 --listen /b --secret-file /x", "--secret-file needs --token"),
+        ("bridge --to a:1 --listen /b --ca x --pin y", "--ca and --pin exclude each other"),
+        (
+            "bridge --to a:1 --listen /b --pin 0g", "--pin 0g: write the certificate's SHA-256, 64 hexadecimal digits"
+        ),
+        ("bridge --to a:1 --listen /b now", "unexpected word \"now\""),
+        ("devices --to a:1", "--to only goes with bridge"),
+        ("run --tls", "--tls only goes with bridge"),
     ])
     func `a mistake is named, with what to type`(_ line: String, _ message: String) {
         #expect(throws: UsageError(message: message)) { try Self.parse(line) }
@@ -85,7 +129,8 @@ struct HostCommandTests {
     @Test func `every command stands in the help`() {
         for word in [
             "run", "check", "config show", "modules", "devices", "device NAME", "clients", "listen", "reload",
-            "decode companion", "decode packet", "decode lpp", "encode companion", "encode packet", "encode lpp",
+            "bridge", "decode companion", "decode packet", "decode lpp", "encode companion", "encode packet",
+            "encode lpp",
             "version",
         ] {
             #expect(HostCommand.usage.contains("\n  \(word)"), "\(word)")

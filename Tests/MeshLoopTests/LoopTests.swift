@@ -89,6 +89,17 @@ struct LoopTests {
         }
     }
 
+    @Test func `a network is what one machine cannot choose by itself`() throws {
+        let networks = [
+            "192.0.2.7": "192.0.2.7", "2001:db8:1:2:3:4:5:6": "20010db800010002/64",
+            "2001:db8:1:2::9": "20010db800010002/64", "2001:db8:1:3::9": "20010db800010003/64",
+            "::1": "0000000000000000/64",
+        ]
+        for (address, network) in networks {
+            #expect(try #require(SocketAddress(ip: address, port: 5_000)).network == network)
+        }
+    }
+
     @Test func `localhost is the loopback addresses, without the resolver`() async throws {
         let gate = Gate()
         let addresses = try await onLoop { actor in

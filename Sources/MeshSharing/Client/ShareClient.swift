@@ -16,11 +16,17 @@ final class ShareClient {
 
     let id: UInt64
     let share: Int
-    let role: ClientRole
+    private(set) var role: ClientRole
+    /// The name of the token that it has proved to have; nil on a share without tokens.
+    private(set) var token: String?
     let peer: String
-    /// What is the same for a program each time it connects: its machine, or its user.
-    let identityAddress: String
-    private let stream: LoopStream
+    /// What is the same for a program each time it connects: its machine, or its user; nothing for one with a token, which
+    /// may come from anywhere.
+    var identityAddress: String { token == nil ? address : "" }
+    private let address: String
+    /// What one peer cannot choose by itself; see ``FailedProofs``.
+    let network: String
+    private let stream: ShareStream
     private let stuckTimeout: Duration
     private let stuckTimer: LoopTimer
     private let partialTimer: LoopTimer
@@ -36,6 +42,8 @@ final class ShareClient {
     private(set) var wasAcknowledged = false
     /// When the last frame came.
     private(set) var lastHeard = Duration.zero
+    /// Its connection ended because what came was not TLS, or no good one.
+    private(set) var hasFailedTLS = false
     private(set) var framesIn: UInt64 = 0
     private(set) var framesOut: UInt64 = 0
     /// Set while the session has it on its list of clients to flush.
@@ -49,6 +57,8 @@ final class ShareClient {
         let room: () -> Int
         /// Gets whole frames in order.
         let onFrame: (Data) -> Void
+        /// Bytes came that belong to no frame. Nil: it does not matter.
+        let onNoise: (() -> Void)?
         /// The client has closed its side, or everything for it has gone to the kernel since: see
         /// ``ShareClient/hasSaidAll``.
         let onInputEnd: () -> Void
@@ -59,19 +69,20 @@ final class ShareClient {
 
         init(
             now: @escaping () -> Duration, room: @escaping () -> Int, onFrame: @escaping (Data) -> Void,
-            onInputEnd: @escaping () -> Void, onDrained: @escaping () -> Void,
+            onNoise: (() -> Void)? = nil, onInputEnd: @escaping () -> Void, onDrained: @escaping () -> Void,
             onLeave: @escaping (LeaveReason) -> Void
         ) {
             self.now = now
             self.room = room
             self.onFrame = onFrame
+            self.onNoise = onNoise
             self.onInputEnd = onInputEnd
             self.onDrained = onDrained
             self.onLeave = onLeave
         }
     }
 
-    init(id: UInt64, share: Int, settings: ShareSettings, stream: LoopStream, loop: EventLoop) {
+    init(id: UInt64, share: Int, settings: ShareSettings, stream: ShareStream, loop: EventLoop) {
         self.id = id
         self.share = share
         self.role = settings.role
@@ -82,15 +93,18 @@ final class ShareClient {
         partialTimer = LoopTimer(loop)
         if let credentials = stream.peerCredentials {
             peer = "pid \(credentials.pid) uid \(credentials.uid)"
-            identityAddress = "uid \(credentials.uid)"
+            address = "uid \(credentials.uid)"
+            network = address
         } else {
-            peer = stream.peerAddress?.description ?? "unknown"
-            identityAddress = stream.peerAddress?.host ?? ""
+            let peerAddress = stream.peerAddress
+            peer = peerAddress?.description ?? "unknown"
+            address = peerAddress?.host ?? ""
+            network = peerAddress?.network ?? ""
         }
     }
 
-    /// Starts reading.
-    func start(_ callbacks: Callbacks) {
+    /// Starts reading. `onOpen` runs when frames can be sent: with TLS after its handshake, else before this returns.
+    func start(_ callbacks: Callbacks, onOpen: (() -> Void)? = nil) {
         self.callbacks = callbacks
         stream.setNoDelay()
         // A half-open client is found within 90 s: 45 s of silence, then three probes 15 s apart. A client that is there
@@ -98,12 +112,22 @@ final class ShareClient {
         stream.setKeepAlive(
             idle: .seconds(45), interval: .seconds(15), count: 3, unacknowledged: max(.seconds(90), stuckTimeout * 2))
         stream.onDrained = { [unowned self] in drained() }
-        stream.startReading { [unowned self] bytes in
+        stream.startReading(onOpen: onOpen) { [unowned self] bytes in
             received(bytes)
-        } onEnd: { [unowned self] error in
-            error == nil ? inputEnded() : leave(.failed)
+        } onEnd: { [unowned self] failure in
+            if case .tls? = failure { hasFailedTLS = true }
+            failure == nil ? inputEnded() : leave(.failed)
         }
     }
+
+    /// It has proved to have a token, or there is none to prove.
+    func admit(_ token: ShareToken?) {
+        self.token = token?.name
+        if let token { role = token.role }
+    }
+
+    /// From the next frame on somebody else is told and asked.
+    func become(_ callbacks: Callbacks) { self.callbacks = callbacks }
 
     /// Ends the connection. No callback follows.
     func close() {
@@ -173,6 +197,7 @@ final class ShareClient {
     private func received(_ bytes: UnsafeRawBufferPointer) {
         var taken = 0
         if !hasRest { taken = parse(bytes) }
+        if let onNoise = callbacks?.onNoise, decoder.counters.skippedBytes > 0 { onNoise() }
         if taken < bytes.count, callbacks != nil {
             rest.removeFirst(parsed)
             parsed = 0
@@ -267,4 +292,7 @@ final class ShareClient {
     }
 
     var dropped: UInt64 { queue.dropped }
+
+    /// Such as `TLSv1.3`; nil without TLS.
+    var tlsVersion: String? { stream.tlsVersion }
 }

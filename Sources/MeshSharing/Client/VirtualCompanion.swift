@@ -39,6 +39,8 @@ final class VirtualCompanion {
     var isBeingServed = false
     /// The protocol version it asked for; the firmware begins with 0.
     var version: UInt8 = 0
+    /// What the program calls itself (APP_START).
+    var appName = ""
     /// Who it is for the journal; nil until its APP_START, or its first SYNC_NEXT_MESSAGE without one.
     var membership: Membership?
     /// The flood scope that its sends go out with.

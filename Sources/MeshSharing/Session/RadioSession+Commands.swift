@@ -56,6 +56,8 @@ extension RadioSession {
     }
 
     private func begin(_ frame: Data, _ client: VirtualCompanion) {
+        // The proof of a token, which this share does not ask for. No radio is bothered with it.
+        if frame.first == ShareProof.code { return refuse(client, .unsupported) }
         switch CommandAdmission.of(frame, role: client.role) {
         case .refused(let refusal):
             counters.commandsRefused += 1

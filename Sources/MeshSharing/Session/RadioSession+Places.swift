@@ -38,6 +38,9 @@ extension RadioSession {
     /// Gives the client its place; a new one begins some messages before the newest.
     func becomeMember(_ id: UInt64, name: String) async {
         guard let client = clients[id], let share = shares[client.connection.share] else { return }
+        client.appName = name
+        // A token says who somebody is, wherever they are and whatever their program calls itself.
+        let name = client.connection.token.map { "token:\($0)" } ?? name
         let address = client.connection.identityAddress
         await deadOnesLeave(name: name, address: address, share: client.connection.share)
         let base = "\(share.settings.identityName)\n\(name)\n\(address)"

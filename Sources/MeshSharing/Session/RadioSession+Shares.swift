@@ -2,14 +2,17 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshCompanion
+internal import MeshCrypto
 internal import MeshJournal
 internal import MeshLoop
 internal import MeshRuntime
 public import MeshTransportAPI
 
 extension RadioSession {
-    /// Opens a share; its number is what ``closeShare(_:)`` takes. Throws when an address cannot be bound.
+    /// Opens a share; its number is what ``closeShare(_:)`` takes. Throws when an address cannot be bound, or when its
+    /// certificate cannot be used.
     public func openShare(_ settings: ShareSettings) throws(MeshError) -> Int {
+        let tls = try accessContext(of: settings)
         let number = nextShare
         nextShare += 1
         var listeners: [LoopListener] = []
@@ -25,7 +28,7 @@ extension RadioSession {
         }
         shares[number] = Share(
             settings: settings, listeners: listeners,
-            airtime: AirtimeBudget(percent: settings.airtimePercent, burst: settings.airtimeBurst))
+            airtime: AirtimeBudget(percent: settings.airtimePercent, burst: settings.airtimeBurst), tls: tls)
         for listener in listeners {
             bus.publish(
                 "share.listening", device: device,
@@ -40,6 +43,7 @@ extension RadioSession {
     /// Closes a share and its clients' connections.
     public func closeShare(_ number: Int) {
         guard let share = shares.removeValue(forKey: number) else { return }
+        closeEntrants(of: number)
         for client in clients.values where client.connection.share == number {
             client.connection.closeAfterFlush()
             clientLeft(client, share.settings, .shareClosed)
@@ -55,41 +59,61 @@ extension RadioSession {
     private func clientConnected(_ stream: LoopStream, share number: Int) {
         guard let share = shares[number] else { return }
         let settings = share.settings
-        let connection = ShareClient(id: nextClientID(), share: number, settings: settings, stream: stream, loop: loop)
-        guard clients.values.count(where: { $0.connection.share == number }) < settings.maximumClients else {
-            connection.close()
-            return clientRefused(connection, number, settings)
+        var engine: TLSEngine?
+        do throws(TLSError) {
+            engine = try share.tls?.makeEngine()
+        } catch {
+            log(.error, "a client was not served", [("share", settings.name), ("error", "\(error)")])
+            return stream.close()
         }
+        let connection = ShareClient(
+            id: nextClientID(), share: number, settings: settings,
+            stream: ShareStream(stream, engine: engine, loop: loop), loop: loop)
+        if isFull(number, settings) { return refuse(connection, .full) }
+        if engine == nil, settings.tokens.isEmpty { return connection.start(join(connection, settings)) }
+        enter(connection, settings)
+    }
+
+    /// Whether a share has all the clients that it may have.
+    func isFull(_ number: Int, _ settings: ShareSettings) -> Bool {
+        clients.values.count { $0.connection.share == number } >= settings.maximumClients
+    }
+
+    /// Makes a connection one of the clients; gives what it has to call from now on.
+    func join(_ connection: ShareClient, _ settings: ShareSettings) -> ShareClient.Callbacks {
         let client = VirtualCompanion(connection: connection)
         clients[client.id] = client
         bus.publish("client.join", device: device, .json(.object(facts(connection, settings))))
         log(
             .notice, "client joined", [("share", settings.name), ("client", "\(client.id)"), ("peer", connection.peer)])
         let loop = loop
-        connection.start(
-            ShareClient.Callbacks(
-                now: { loop.now },
-                room: { [unowned client] in self.room(for: client) },
-                onFrame: { [unowned client] frame in self.frameReceived(frame, from: client) },
-                onInputEnd: { [unowned client] in self.flushLater(client) },
-                onDrained: { [unowned client] in self.continueList(client) },
-                onLeave: { [unowned client] reason in self.clientLeft(client, settings, reason) }))
+        return ShareClient.Callbacks(
+            now: { loop.now },
+            room: { [unowned client] in self.room(for: client) },
+            onFrame: { [unowned client] frame in self.frameReceived(frame, from: client) },
+            onInputEnd: { [unowned client] in self.flushLater(client) },
+            onDrained: { [unowned client] in self.continueList(client) },
+            onLeave: { [unowned client] reason in self.clientLeft(client, settings, reason) })
     }
 
-    /// Tells of refused clients once a second at most: a peer that connects again and again must not push everything else
-    /// out of the log and the events.
-    private func clientRefused(_ client: ShareClient, _ number: Int, _ settings: ShareSettings) {
-        counters.left[.refused, default: 0] += 1
-        guard let count = shares[number]?.refusals.refused(now: loop.now) else { return }
-        var facts = facts(client, settings)
+    /// Closes a connection that does not become a client. Tells of such once a second at most: a peer that connects again
+    /// and again must not push everything else out of the log and the events.
+    func refuse(_ connection: ShareClient, _ why: Refusal) {
+        connection.closeAfterFlush()
+        counters.left[why.leaveReason, default: 0] += 1
+        guard let settings = shares[connection.share]?.settings,
+            let count = shares[connection.share]?.refusals.refused(now: loop.now)
+        else { return }
+        var facts = facts(connection, settings)
         facts["count"] = .int(Int64(count))
+        facts["reason"] = .string(why.rawValue)
         bus.publish("client.refused", device: device, .json(.object(facts)))
         log(
-            .warning, "a client was refused: the share is full",
-            [("share", settings.name), ("peer", client.peer), ("count", "\(count)")])
+            .warning, "a client was refused",
+            [("share", settings.name), ("peer", connection.peer), ("reason", why.rawValue), ("count", "\(count)")])
     }
 
-    private func clientLeft(_ client: VirtualCompanion, _ settings: ShareSettings, _ reason: LeaveReason) {
+    func clientLeft(_ client: VirtualCompanion, _ settings: ShareSettings, _ reason: LeaveReason) {
         guard clients.removeValue(forKey: client.id) != nil else { return }
         // Its command in flight keeps the lane until the reply; a mesh request keeps the radio until its answer.
         lane.requesterLeft(LaneRequester(client: client.id))
@@ -110,7 +134,7 @@ extension RadioSession {
     private func facts(_ client: ShareClient, _ settings: ShareSettings) -> [String: JSONValue] {
         [
             "client": .int(Int64(clamping: client.id)), "share": .string(settings.name), "peer": .string(client.peer),
-            "role": .string(client.role.rawValue),
+            "role": .string(client.role.rawValue), "token": client.token.map { .string($0) } ?? .null,
         ]
     }
 
@@ -122,8 +146,9 @@ extension RadioSession {
             let count = clients.values.count { $0.connection.share == number }
             return share.listeners.map {
                 ShareSnapshot(
-                    name: share.settings.name, type: share.settings.type, listen: $0.address.description, clients: count
-                )
+                    name: share.settings.name, type: share.settings.type, listen: $0.address.description,
+                    clients: count,
+                    hasTLS: share.tls != nil, tokens: share.settings.tokens.map(\.name))
             }
         }
     }
@@ -138,7 +163,8 @@ extension RadioSession {
             let backlog = connection.backlog
             return ClientSnapshot(
                 id: client.id, device: device, share: shares[connection.share]?.settings.name ?? "",
-                peer: connection.peer, role: client.role, app: client.membership?.identity.name,
+                peer: connection.peer, role: client.role, token: connection.token, tls: connection.tlsVersion,
+                app: client.membership.map { _ in client.appName },
                 slot: client.membership?.identity.slot, version: client.version,
                 unread: client.membership.map { newest?.sequence ?? 0 > $0.cursor }, framesIn: connection.framesIn,
                 framesOut: connection.framesOut, queueFrames: backlog.frames, queueBytes: backlog.bytes,

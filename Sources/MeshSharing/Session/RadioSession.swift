@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 internal import MeshCompanion
+internal import MeshCrypto
 public import MeshJournal
 public import MeshLoop
 public import MeshRuntime
@@ -25,7 +26,10 @@ public actor RadioSession {
         var settings: ShareSettings
         var listeners: [LoopListener]
         var airtime: AirtimeBudget
+        /// Nil for clients without TLS.
+        var tls: TLSContext?
         var refusals = RefusalReports()
+        var failures = FailedProofs()
     }
 
     public nonisolated let device: String
@@ -84,6 +88,8 @@ public actor RadioSession {
     var shares: [Int: Share] = [:]
     var nextShare = 0
     var clients: [UInt64: VirtualCompanion] = [:]
+    /// Connections that are not clients yet.
+    var entrants: [UInt64: Entrant] = [:]
     let nextClientID: () -> UInt64
     private var dirtyClients: [VirtualCompanion] = []
     private var framed: [UInt8] = []

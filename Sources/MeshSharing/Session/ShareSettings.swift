@@ -14,8 +14,12 @@ public struct ShareSettings: Sendable {
     public var identityName: String
     /// Where it listens.
     public var addresses: [SocketAddress]
-    /// The most a client may do.
+    /// The most a client may do; where there are tokens, each has its own.
     public var role: ClientRole
+    /// Who may come in; everybody if there are none.
+    public var tokens: [ShareToken]
+    /// Nil for clients without TLS.
+    public var tls: ShareTLS?
     /// Clients at a time; further ones are closed at once.
     public var maximumClients: Int
     /// Frames that may wait for a client that does not read.
@@ -35,7 +39,8 @@ public struct ShareSettings: Sendable {
 
     public init(
         name: String, type: String, identityName: String? = nil, addresses: [SocketAddress], role: ClientRole = .chat,
-        maximumClients: Int = 16, queueFrames: Int = 256, queueBytes: Int = 65_536,
+        tokens: [ShareToken] = [], tls: ShareTLS? = nil, maximumClients: Int = 16, queueFrames: Int = 256,
+        queueBytes: Int = 65_536,
         stuckTimeout: Duration = .seconds(30), receivedPacketLogs: Bool = false, echoes: Bool = false,
         airtimePercent: Double = 10, airtimeBurst: Duration = .seconds(60)
     ) {
@@ -48,10 +53,39 @@ public struct ShareSettings: Sendable {
         self.type = type
         self.addresses = addresses
         self.role = role
+        self.tokens = tokens
+        self.tls = tls
         self.maximumClients = maximumClients
         self.queueFrames = queueFrames
         self.queueBytes = queueBytes
         self.stuckTimeout = stuckTimeout
+    }
+}
+
+/// Somebody who may use a share.
+public struct ShareToken: Sendable, Hashable {
+    public var name: String
+    /// The most its clients may do.
+    public var role: ClientRole
+    public var secret: String
+
+    public init(name: String, role: ClientRole, secret: String) {
+        self.name = name
+        self.role = role
+        self.secret = secret
+    }
+}
+
+/// What a share needs for TLS, in PEM.
+public struct ShareTLS: Sendable, Hashable {
+    /// The server's certificate, then those that vouch for it.
+    public var certificates: [UInt8]
+    /// The private key of the first, without a passphrase.
+    public var key: [UInt8]
+
+    public init(certificates: [UInt8], key: [UInt8]) {
+        self.certificates = certificates
+        self.key = key
     }
 }
 
@@ -62,6 +96,10 @@ public struct ShareSnapshot: Sendable, Hashable {
     /// The bound address; the chosen port where the config said 0.
     public var listen: String
     public var clients: Int
+    /// Whether clients speak TLS.
+    public var hasTLS: Bool
+    /// The names of its tokens.
+    public var tokens: [String]
 }
 
 /// One client as it stands.
@@ -73,6 +111,10 @@ public struct ClientSnapshot: Sendable, Hashable {
     /// The peer's address, or its process and user for a Unix socket.
     public var peer: String
     public var role: ClientRole
+    /// The name of its token; nil on a share without.
+    public var token: String?
+    /// Such as `TLSv1.3`; nil without TLS.
+    public var tls: String?
     /// The name that the program gave in APP_START; nil before it.
     public var app: String?
     /// Which of several such programs it is, beginning with 1.
@@ -105,6 +147,8 @@ public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
     case overflow
     /// The share has as many clients as it may have.
     case refused
+    /// It never became a client: no TLS, no proof of a token, or too many that failed before.
+    case denied
     /// The share was removed or the daemon stops.
     case shareClosed = "share-closed"
 }
