@@ -35,7 +35,10 @@ struct SnippetTests {
 
     @Test func `a program may use the session at once`() async throws {
         let mock = MockTransport()
-        let session = MeshCoreSession(transport: mock)
+        // A busy machine must not make the radio late.
+        var settings = MeshSessionSettings()
+        settings.lane.replyTimeout = .seconds(600)
+        let session = MeshCoreSession(transport: mock, settings: settings)
         try await session.start()
         async let battery = session.batteryAndStorage()
         await mock.simulateReceive(Golden.deviceInfo)

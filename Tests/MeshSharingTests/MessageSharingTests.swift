@@ -114,6 +114,35 @@ struct MessageSharingTests {
         }
     }
 
+    @Test func `clients that leave while others of their name come do not keep the next one waiting`() async throws {
+        try await SharingBench.run(share: { $0.maximumClients = 1_000 }) { bench in
+            for _ in 0..<30 {
+                var clients: [ShareTestClient] = []
+                for _ in 0..<6 {
+                    let client = try await bench.client()
+                    try await client.send(Self.appStart("app"))
+                    clients.append(client)
+                }
+                for client in clients { await client.close() }
+            }
+            let client = try await Self.client(bench, "app")
+            #expect(try await Self.drain(client) == [])
+        }
+    }
+
+    @Test func `messages that were asked for together and not read come again`() async throws {
+        try await SharingBench.run { bench in
+            let client = try await Self.client(bench, "app")
+            try await Self.arrive(1...20, bench)
+            await client.stopReading()
+            try await client.sendRaw(PipeliningTests.framed(Array(repeating: Self.next, count: 20)))
+            while await bench.session.counters.messagesDelivered < 20 { await Task.yield() }
+            _ = try await bench.event("client.leave") { await client.close() }
+            let again = try await Self.client(bench, "app")
+            #expect(try await Self.drain(again) == (1...20).map(Self.message))
+        }
+    }
+
     @Test func `two programs of one name have a place each`() async throws {
         try await SharingBench.run { bench in
             let first = try await Self.client(bench, "mccli")

@@ -145,6 +145,55 @@ struct VirtualCompanionTests {
         }
     }
 
+    @Test func `a scope that may not have been set is set again`() async throws {
+        var lane = CommandLaneConfiguration()
+        lane.replyTimeout = .milliseconds(20)
+        lane.fenceSilence = .milliseconds(1)
+        try await SharingBench.run(lane: lane, answers: Self.meshRadio) { bench in
+            let scoped = try await bench.client()
+            let plain = try await bench.client()
+            let scope = Data([0x36, 0]) + Data(repeating: 5, count: 16)
+            let text = Self.channelText("Hi")
+            _ = try await scoped.ask(scope)
+            #expect(try await scoped.ask(text) == Self.ok)
+            // The radio takes the other scope, and its answer is lost.
+            let radio = bench.radio
+            await radio.answer { $0 == Data([0x36, 0]) ? [] : Self.meshRadio($0) }
+            #expect(try await plain.ask(text) == Self.badState)
+            // And once it says that it cannot just now.
+            await radio.answer { $0 == scope ? [Data([0x01, 0x04])] : Self.meshRadio($0) }
+            #expect(try await scoped.ask(text) == Self.badState)
+            await radio.answer(with: Self.meshRadio)
+            #expect(try await scoped.ask(text) == Self.ok)
+            let frames = await radio.received.filter { [0x36, 0x03].contains($0.first) }
+            #expect(frames == [scope, text, Data([0x36, 0]), scope, scope, text])
+        }
+    }
+
+    @Test func `a radio that was told to go away is greeted when it is back, and its client is served`() async throws {
+        var lane = CommandLaneConfiguration()
+        lane.departureTimeout = .milliseconds(20)
+        for vanishes in [true, false] {
+            try await SharingBench.run(lane: lane, share: { $0.role = .owner }) { bench in
+                let radio = bench.radio
+                let reboot = PipeliningTests.reboot
+                await radio.answer { $0 == reboot ? [] : AnsweringRadio.usual($0) }
+                let client = try await bench.client()
+                _ = try await client.ask(Self.getCore)
+                let ready = bench.bus.subscribe(EventFilter(types: ["link.ready"]))
+                _ = try await bench.event("link.down") {
+                    try await client.send(reboot)
+                    while await !radio.received.contains(reboot) { await Task.yield() }
+                    // Whether the link shows it or not.
+                    if vanishes { await radio.vanish() }
+                }
+                var events = ready.makeAsyncIterator()
+                _ = await events.next()
+                #expect(try await client.ask(Self.getCore) == Self.core)
+            }
+        }
+    }
+
     @Test func `signatures of two admins do not mix`() async throws {
         try await SharingBench.run(share: { $0.role = .admin }, answers: Self.meshRadio) { bench in
             let first = try await bench.client()

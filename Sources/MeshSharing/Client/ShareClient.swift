@@ -268,6 +268,14 @@ final class ShareClient {
 
     // MARK: Facts
 
+    /// No more commands than so many are in the bytes that wait for room.
+    var unparsedCommands: Int { (rest.count - parsed + 3) / 4 }
+
+    /// Ends the connection if it was reset, which reading would have told were it not paused.
+    func noticeReset() {
+        if hasRest, stream.isReset { leave(isInputEnded ? .closed : .failed) }
+    }
+
     /// Whether bytes of the client wait for room.
     var hasRest: Bool { parsed < rest.count }
 

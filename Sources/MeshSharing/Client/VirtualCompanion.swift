@@ -30,6 +30,9 @@ final class VirtualCompanion {
     }
 
     let connection: ShareClient
+    /// How many commands have come from it, and how many of those have been begun.
+    private(set) var arrived = 0
+    private(set) var begun = 0
     /// What it has sent and is not being done yet.
     private(set) var inbox: [Data] = []
     var work: Work?
@@ -58,6 +61,8 @@ final class VirtualCompanion {
         var confirmed: Int64
         /// The last one was given after the client had closed its side: whether it was read cannot be known.
         var isInDoubt = false
+        /// So many commands had come when it was given: none of them shows that it was read.
+        var givenAfter = 0
         /// Entries after the cursor that have been read from the journal already.
         var ahead: ArraySlice<JournalEntry> = []
     }
@@ -69,15 +74,25 @@ final class VirtualCompanion {
     var id: UInt64 { connection.id }
     var role: ClientRole { connection.role }
 
+    /// The command being done shows that the client has read what it was given, if it came after that.
+    func confirmIfLater() {
+        if let membership, begun > membership.givenAfter { self.membership?.confirm() }
+    }
+
     /// Whether everything that it sent has been answered.
     var isIdle: Bool { work == nil && inbox.isEmpty }
 
-    func received(_ command: Data) { inbox.append(command) }
+    func received(_ command: Data) {
+        arrived += 1
+        inbox.append(command)
+    }
 
     /// The next command to be done.
     func takeNext() -> Data? {
         // At most `RadioSession.commandsPerClient` wait.
-        work == nil && !inbox.isEmpty ? inbox.removeFirst() : nil
+        guard work == nil, !inbox.isEmpty else { return nil }
+        begun += 1
+        return inbox.removeFirst()
     }
 
     /// When the command being done may not wait any longer, or pushes may not.

@@ -30,7 +30,9 @@ extension RadioSession {
     func serve(_ client: VirtualCompanion) {
         guard !client.isBeingServed else { return }
         client.isBeingServed = true
-        while let command = client.takeNext() {
+        while clients[client.id] != nil, let command = client.takeNext() {
+            client.connection.noticeReset()
+            guard clients[client.id] != nil else { break }
             begin(command, client)
             if client.connection.hasRest, client.inbox.count < 16 { client.connection.parseOn() }
         }
@@ -242,7 +244,11 @@ extension RadioSession {
         guard let command else { return }
         if MeshRequestStateMachine.isMeshRequest(command) { meshRequests.receiptReceived(reply, now: loop.now) }
         if command.first == CommandCode.setFloodScope.rawValue {
-            if reply.first == ReplyCode.ok.rawValue { scopes.scopeSet(command) } else { scopes.refused(command) }
+            switch reply {
+            case CompanionFrame.error(.unsupported): scopes.refused(command)
+            case _ where reply.first == ReplyCode.ok.rawValue: scopes.scopeSet(command)
+            default: scopes.doubt()
+            }
         }
         for push in cache.replied(reply, to: command, now: loop.now) {
             broadcast(push) { $0.id != requester.client }
@@ -281,7 +287,9 @@ extension RadioSession {
         switch client.work {
         case .contacts(let frame): contactsReady(client, frame)
         case .fetching(let frame): messagesFetched(client, frame)
-        default: break
+        // It told the radio to go away, and is owed nothing.
+        case .lane, .meshLane: finished(client)
+        case .journal, .link, .listing, nil: break
         }
         client.connection.parseOn()
         flushLater(client)

@@ -158,12 +158,16 @@ extension RadioSession {
             break
         case .timedOut(let requester):
             counters.commandTimeouts += 1
+            // It may have been done all the same.
+            scopes.doubt()
             log(.warning, "the radio did not answer a command in time")
             if let command, MeshRequestStateMachine.isMeshRequest(command) { meshRequests.requestFailed(now: loop.now) }
             if let requester { fail(requester, MeshError(.operationTimeout, "the radio did not answer in time")) }
         case .departed(let requester):
             log(.notice, "the radio was told to restart")
             if let client = requester.flatMap({ clients[$0.client] }) { finished(client) }
+            // What it comes back with is for the handshake to find out: version, clock, scope.
+            endLink(MeshError(.linkClosed, "the radio was told to restart"))
         case .sendFence(let frame):
             send(frame)
         case .linkDead:

@@ -47,10 +47,10 @@ extension RadioSession: LinkSession {
         assumeIsolated { $0.received(frame) }
     }
 
-    /// The radio takes frames and answers nothing: the link is given up, the coordinator makes a new one.
+    /// The link is of no more use: it is given up, and the coordinator makes a new one.
     func endLink(_ reason: MeshError) {
         guard let link else { return }
-        log(.warning, "the radio is silent; reconnecting")
+        log(.notice, "the link is given up", [("reason", reason.message)])
         link.end(reason)
     }
 }

@@ -27,7 +27,7 @@ extension RadioSession {
     /// SYNC_NEXT_MESSAGE.
     func nextMessage(for client: VirtualCompanion, _ command: Data) {
         // That it asks for the next one shows that it has the one before, also if it is gone in the next moment.
-        client.membership?.confirm()
+        client.confirmIfLater()
         client.work = .journal(command)
         runTask(for: client) { session, id in await session.giveNextMessage(to: id, command) }
     }
@@ -39,7 +39,7 @@ extension RadioSession {
     /// back for a moment: what is unread then is the message. After that moment it counts as read if it has arrived.
     private func giveNextMessage(to id: UInt64, _ command: Data) async {
         // A program that never said its name is known by its address.
-        if clients[id]?.membership == nil { await becomeMember(id, name: "") }
+        if let client = clients[id], client.membership == nil { await becomeMember(id, name: client.appName) }
         do {
             guard let (entry, frame) = try await nextVisible(for: id) else { return nothingFor(id, command) }
             guard let membership = clients[id]?.membership else { return }
@@ -49,13 +49,22 @@ extension RadioSession {
                 return try await journal.setCursor(
                     membership.confirmed, of: membership.identity, device: device, rewinding: true)
             }
+            if let current = client.membership?.identity, current != membership.identity {
+                // It has taken over another place meanwhile.
+                try await journal.setCursor(entry.sequence, of: current, device: device)
+                try await journal.forgetCursor(of: membership.identity, device: device)
+            }
             counters.messagesDelivered += 1
-            client.membership?.given(entry.sequence, isInputEnded: client.connection.isInputEnded)
+            client.membership?.given(
+                entry.sequence, isInputEnded: client.connection.isInputEnded,
+                after: client.arrived + client.connection.unparsedCommands)
             if client.inbox.isEmpty { client.hold = (loop.now + Self.holdTime, []) }
             answer(client, frame)
             armTimer()
         } catch {
             log(.error, "a client's message could not be read", [("error", "\(error)")])
+            // It is read again from the cursor on.
+            clients[id]?.membership?.ahead = []
             if let client = clients[id] { answer(client, CompanionFrame.error(.fileError)) }
         }
     }
@@ -120,8 +129,9 @@ extension VirtualCompanion.Membership {
     }
 
     /// The client is being given an entry.
-    mutating func given(_ sequence: Int64, isInputEnded: Bool) {
+    mutating func given(_ sequence: Int64, isInputEnded: Bool, after commands: Int) {
         cursor = sequence
+        givenAfter = commands
         isInDoubt = isInputEnded
     }
 

@@ -15,6 +15,8 @@ internal import MeshTransportAPI
 extension RadioSession {
     /// APP_START: who the client is decides where it goes on reading.
     func join(_ client: VirtualCompanion, as frame: Data) {
+        client.confirmIfLater()
+        client.appName = Self.appName(frame)
         client.work = .journal(frame)
         runTask(for: client) { session, id in
             await session.becomeMember(id, name: Self.appName(frame))
@@ -38,7 +40,6 @@ extension RadioSession {
     /// Gives the client its place; a new one begins some messages before the newest.
     func becomeMember(_ id: UInt64, name: String) async {
         guard let client = clients[id], let share = shares[client.connection.share] else { return }
-        client.appName = name
         // A token says who somebody is, wherever they are and whatever their program calls itself.
         let name = client.connection.token.map { "token:\($0)" } ?? name
         let address = client.connection.identityAddress
@@ -48,7 +49,7 @@ extension RadioSession {
         do {
             while true {
                 // What one that has left was being given may have to be taken back.
-                while departures > 0 { await withCheckedContinuation { departed.append($0) } }
+                while departures > 0, clients[id] != nil { await withCheckedContinuation { departed[id] = $0 } }
                 let identity = ClientIdentity(
                     share: share.settings.identityName, name: name, address: address, slot: slot)
                 guard let client = clients[id], client.membership?.identity != identity else { return }
@@ -58,6 +59,8 @@ extension RadioSession {
                     log(
                         .debug, "a client's place in the messages",
                         [("client", "\(id)"), ("identity", "\(identity)"), ("after", "\(cursor)")])
+                    // What it was given under another name and has not shown to have got is for that name again.
+                    if let old = clients[id]?.membership, old.cursor != old.confirmed { await rewind(old) }
                     clients[id]?.membership = VirtualCompanion.Membership(
                         identity: identity, cursor: cursor, confirmed: cursor)
                     return
@@ -109,13 +112,18 @@ extension RadioSession {
 
     /// The client has gone: where it did not get its last message, its identity will get it again.
     func leaveMessages(_ client: VirtualCompanion) {
+        // It may itself be waiting for others that have left.
+        departed.removeValue(forKey: client.id)?.resume()
         if client.usesJournal {
             departing.insert(client.id)
             departures += 1
         }
         let wasOrderly = client.connection.wasAcknowledged
         let heard = client.connection.lastHeard
-        if let handover = slots.left(client: client.id, isGraceful: wasOrderly, lastHeard: heard) { takeOver(handover) }
+        if let handover = slots.left(client: client.id, isGraceful: wasOrderly, lastHeard: heard) {
+            // The heir began where this one had surely read to, and its place counts from now on.
+            return takeOver(handover)
+        }
         guard let membership = client.membership, membership.cursor != membership.confirmed else { return }
         if wasOrderly, !membership.isInDoubt { return }
         counters.messagesRedelivered += 1
@@ -179,8 +187,9 @@ extension RadioSession {
     private func departureEnded() {
         departures -= 1
         guard departures == 0 else { return }
-        for waiter in departed { waiter.resume() }
-        departed = []
+        let waiters = departed.values
+        departed = [:]
+        for waiter in waiters { waiter.resume() }
     }
 
     private func storeFinished() {

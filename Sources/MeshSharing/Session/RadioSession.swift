@@ -77,7 +77,7 @@ public actor RadioSession {
     var departing: Set<UInt64> = []
     /// What is still to be stored for clients that have gone, and who waits for it.
     var departures = 0
-    var departed: [CheckedContinuation<Void, Never>] = []
+    var departed: [UInt64: CheckedContinuation<Void, Never>] = [:]
     /// Tasks that use the journal and belong to no link; ``shutDown()`` waits for them.
     var storesUnderWay = 0
     var storesEnded: CheckedContinuation<Void, Never>?
@@ -145,6 +145,8 @@ public actor RadioSession {
         case .observation:
             counters.unaskedReplies += 1
             cache.observed(frame, now: loop.now)
+            // Another interface of the radio may have set it.
+            if frame.first == ReplyCode.ok.rawValue { scopes.doubt() }
         case .late:
             counters.lateReplies += 1
         case .fenceAnswered:
