@@ -110,7 +110,9 @@ let package = Package(
         tests("MeshCryptoTests", ["MeshCrypto", "MeshTestSupport"]),
         tests(
             "MeshCompanionTests", ["MeshCompanion", "MeshCrypto", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
-        tests("MeshCoreSessionTests", ["MeshCompanion", "MeshMockTransport", "MeshTransportAPI"]),
+        tests(
+            "MeshCoreSessionTests",
+            ["MeshCompanion", "MeshMockTransport", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),

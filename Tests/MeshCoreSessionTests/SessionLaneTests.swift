@@ -136,7 +136,7 @@ struct SessionLaneTests {
         bench.clock.advance(by: .seconds(20))
         await bench.flush()
         await bench.clock.step(to: .seconds(30), .seconds(50))
-        #expect(await bench.radio.sent(3)[2...] == ["05"])
+        #expect(await bench.settled(3)[2...] == ["05"])
         await bench.clock.step(to: .seconds(80))
         #expect(await bench.radio.sent(4)[2...] == ["05", "05"])
         await bench.session.stop()

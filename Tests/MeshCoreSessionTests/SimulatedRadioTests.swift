@@ -2,9 +2,13 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import FoundationEssentials
+import Glibc
 import MeshCompanion
+import MeshLoop
 import MeshMockTransport
+import MeshTestSupport
 import MeshTransportAPI
+import Synchronization
 import Testing
 
 /// A link to the simulated radio, which has a life of its own, in a test's time.
@@ -136,5 +140,28 @@ struct SimulatedRadioTests {
         try await session.start()
         try await session.ready()
         await session.stop()
+    }
+
+    @Test func `a host has it run on its loop`() async throws {
+        let threads = Mutex<Set<pthread_t>>([])
+        let log = LogSink(threshold: .debug) { _, _, _ in threads.withLock { _ = $0.insert(pthread_self()) } }
+        let loopThread = try await onLoop { actor in
+            let executor = actor.loop.taskExecutor
+            let settings = SimulatedRadioSettings(
+                advertInterval: .zero, messageInterval: .zero, rxLogInterval: .zero, answerDelay: .zero)
+            let link = SimulatedRadioTransport(
+                loop: actor.loop, settings: settings,
+                environment: TransportEnvironment(log: .none, linkEvents: { _ in }))
+            let session = MeshCoreSession(
+                transport: link, environment: MeshSessionEnvironment(executor: executor, log: log))
+            return try await withTaskExecutorPreference(executor) {
+                try await session.start()
+                try await session.ready()
+                #expect(try await session.channels().count == 2)
+                await session.stop()
+                return pthread_self()
+            }
+        }
+        #expect(threads.withLock { $0 } == [loopThread])
     }
 }

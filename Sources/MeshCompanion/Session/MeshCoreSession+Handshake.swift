@@ -90,7 +90,7 @@ extension MeshCoreSession {
         if let due = nextProbe, let interval = settings.probeAfter, now >= due {
             let isDue = now >= lastHeard + interval
             // What waits for a reply is a probe already.
-            if isDue, slots.isEmpty, inFlight == nil { probe() }
+            if isDue, lane.isIdle { probe() }
             nextProbe = isDue ? now + interval : lastHeard + interval
         }
         if let due = nextPoll, let interval = settings.messagePoll, now >= due {
