@@ -16,9 +16,9 @@ final class StateDirectory {
         try Self.create(path)
         let file = "\(path)/lock"
         lock = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        // From here on a throw runs `deinit`, which closes the descriptor: every stored property has its value.
         guard lock >= 0 else { throw Self.error("cannot open \(file)", errno) }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            close(lock)
             throw MeshError(
                 .serviceUnavailable,
                 "another meshhost is running with the state folder \(path); stop it, or set daemon.state_dir")

@@ -18,11 +18,10 @@ final class JournalFile {
     init(_ path: String) throws(JournalError) {
         self.path = path
         lock = open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        // From here on a throw runs `deinit`, which closes the descriptor: every stored property has its value.
         guard lock >= 0 else { throw .system(errno, operation: "lock the journal") }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            let number = errno
-            close(lock)
-            throw number == EWOULDBLOCK ? .inUse : .system(number, operation: "lock the journal")
+            throw errno == EWOULDBLOCK ? .inUse : .system(errno, operation: "lock the journal")
         }
     }
 

@@ -224,14 +224,15 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     private func post(_ work: RemoteWork) {
-        let (mustSignal, isOpen) = remote.withLock { remote in
-            guard remote.isOpen else { return (false, false) }
+        let isOpen = remote.withLock { remote in
+            guard remote.isOpen else { return false }
             remote.work.append(work)
-            defer { remote.isSignalled = true }
-            return (!remote.isSignalled, true)
+            // Under the lock: a loop that is awake anyway may do the work at once, and if that is to stop, the handle is gone.
+            if !remote.isSignalled { uv_async_send(wakeUp) }
+            remote.isSignalled = true
+            return true
         }
         precondition(isOpen, "work for a EventLoop that has been shut down")
-        if mustSignal { uv_async_send(wakeUp) }
     }
 
     private func drain() {

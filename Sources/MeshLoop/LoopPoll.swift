@@ -28,17 +28,17 @@ public final class LoopPoll {
     ) throws(LoopError) {
         assert(loop.isOnLoop)
         uv = .allocate(capacity: 1)
-        self.onEvents = onEvents
         let status = uv_poll_init(loop.uv, uv, descriptor)
         if status < 0 {
+            // `deinit` does not run: a property has no value yet.
             uv.deallocate()
             throw LoopError(status: status, operation: "poll descriptor \(descriptor)")
         }
+        self.onEvents = onEvents
         uv.pointee.data = Unmanaged.passUnretained(self).toOpaque()
     }
 
     deinit {
-        // After a failed init this does not run: the initializer threw before every property was set.
         uv.pointee.data = nil
         uv_close(handle(uv)) { $0?.deallocate() }
     }

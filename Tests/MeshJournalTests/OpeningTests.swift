@@ -268,6 +268,22 @@ struct OpeningTests {
         }
     }
 
+    @Test func `a refusal closes no descriptor of anybody else`() async throws {
+        try await Bench.journal { bench, _ in
+            let refusals = Task {
+                for _ in 0..<300 {
+                    await #expect(throws: MeshError(.serviceUnavailable, "")) { _ = try await bench.open() }
+                }
+            }
+            // A number that is closed twice was somebody else's the second time.
+            for _ in 0..<20_000 {
+                let descriptor = Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC)
+                try #require(Glibc.close(descriptor) == 0)
+            }
+            await refusals.value
+        }
+    }
+
     @Test func `a journal that is open is not opened again`() async throws {
         try await Bench.journal { bench, journal async throws in
             await #expect(throws: MeshError(.serviceUnavailable, "")) { _ = try await bench.open() }

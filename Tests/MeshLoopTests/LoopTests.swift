@@ -244,6 +244,17 @@ struct LoopTests {
         #expect(error?.operation == "start /no/such/program")
     }
 
+    @Test func `a descriptor that cannot be polled is refused`() async throws {
+        try await onLoop { actor in
+            for descriptor in [-1, open("/proc/self/exe", O_RDONLY | O_CLOEXEC)] {
+                #expect(throws: LoopError.self) {
+                    _ = try LoopPoll(actor.loop, descriptor: descriptor) { _, _ in }
+                }
+                close(descriptor)
+            }
+        }
+    }
+
     @Test func `a poll tells when a descriptor can be read`() async throws {
         let events = try await onLoop { actor in
             var pair: [Int32] = [0, 0]

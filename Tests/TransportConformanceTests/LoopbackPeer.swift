@@ -34,13 +34,19 @@ actor LoopbackPeer: ConformancePeer {
     }
 
     static func start(_ loop: EventLoop, host: String = "127.0.0.1") async throws -> LoopbackPeer {
-        let port = try await LoopActor(loop).run { actor throws(LoopError) in
-            // Found by binding; free again for the peer's own listener.
-            try LoopListener(actor.loop, on: SocketAddress(ip: host, port: 0)!) { _ in }.address.port
+        while true {
+            let port = try await LoopActor(loop).run { actor throws(LoopError) in
+                // Found by binding; free again for the peer's own listener.
+                try LoopListener(actor.loop, on: SocketAddress(ip: host, port: 0)!) { _ in }.address.port
+            }
+            let peer = LoopbackPeer(loop, host: host, port: port)
+            do {
+                try await peer.acceptConnections()
+                return peer
+            } catch let error as LoopError where error.kind == .addressInUse {
+                // Some other test has taken it meanwhile; there are more.
+            }
         }
-        let peer = LoopbackPeer(loop, host: host, port: port)
-        try await peer.acceptConnections()
-        return peer
     }
 
     func acceptConnections() throws {

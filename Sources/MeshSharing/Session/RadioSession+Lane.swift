@@ -16,14 +16,18 @@ extension RadioSession {
     ) async throws(MeshError) -> Data {
         if Task.isCancelled { throw MeshError(.cancelled, "the link is being ended") }
         let entry = LaneEntry(frame, expecting: expectation, priority: priority)
-        switch lane.entryReceived(entry, from: .host) {
-        case .queued: break
-        case .refuseLinkAway: throw MeshError(.notConnected, "the radio is away")
-        case .refuseQueueFull: throw MeshError(.queueFull, "too many commands wait for the radio")
-        }
-        let result = await withCheckedContinuation { continuation in
-            hostWaiters.append(continuation)
-            pump()
+        // Queued where the waiting begins: an `await` may go through the loop's queue, and answers go by the order.
+        let result: Result<Data, MeshError> = await withCheckedContinuation { continuation in
+            switch lane.entryReceived(entry, from: .host) {
+            case .queued:
+                hostWaiters.append(continuation)
+                pump()
+            case .refuseLinkAway:
+                continuation.resume(returning: .failure(MeshError(.notConnected, "the radio is away")))
+            case .refuseQueueFull:
+                let error = MeshError(.queueFull, "too many commands wait for the radio")
+                continuation.resume(returning: .failure(error))
+            }
         }
         return try result.get()
     }

@@ -39,7 +39,9 @@ extension RadioSession: LinkSession {
     public func linkLost(reason: MeshError?) async {
         link = nil
         closeLane(MeshError(.notConnected, "the radio went away", cause: reason))
-        if workUnderWay > 0 { await withCheckedContinuation { workEnded = $0 } }
+        await withCheckedContinuation { continuation in
+            if workUnderWay > 0 { workEnded = continuation } else { continuation.resume() }
+        }
     }
 
     /// One frame of the link; on the loop.

@@ -49,7 +49,7 @@ extension RadioSession {
         do {
             while true {
                 // What one that has left was being given may have to be taken back.
-                while departures > 0, clients[id] != nil { await withCheckedContinuation { departed[id] = $0 } }
+                while departures > 0, clients[id] != nil { await departure(for: id) }
                 let identity = ClientIdentity(
                     share: share.settings.identityName, name: name, address: address, slot: slot)
                 guard let client = clients[id], client.membership?.identity != identity else { return }
@@ -184,6 +184,14 @@ extension RadioSession {
         if departing.remove(id) != nil { departureEnded() }
     }
 
+    /// Waits until everything is stored for those that have left, or the client itself leaves. Looks again where it begins
+    /// to wait: an `await` may go through the loop's queue.
+    private func departure(for id: UInt64) async {
+        await withCheckedContinuation { continuation in
+            if departures > 0, clients[id] != nil { departed[id] = continuation } else { continuation.resume() }
+        }
+    }
+
     private func departureEnded() {
         departures -= 1
         guard departures == 0 else { return }
@@ -202,7 +210,9 @@ extension RadioSession {
 
     /// Waits until nothing of this session uses the journal any more. After the shares and the link.
     public func shutDown() async {
-        if storesUnderWay > 0 { await withCheckedContinuation { storesEnded = $0 } }
+        await withCheckedContinuation { continuation in
+            if storesUnderWay > 0 { storesEnded = continuation } else { continuation.resume() }
+        }
     }
 
     /// Runs what has to wait for the journal, one at a time for each client.
