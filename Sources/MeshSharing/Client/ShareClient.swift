@@ -20,6 +20,8 @@ final class ShareClient {
     /// The name of the token that it has proved to have; nil on a share without tokens.
     private(set) var token: String?
     let peer: String
+    /// Whether it gets received-packet logs: asked for each of them.
+    let receivesPacketLogs: Bool
     /// What is the same for a program each time it connects: its machine, or its user; nothing for one with a token, which
     /// may come from anywhere.
     var identityAddress: String { token == nil ? address : "" }
@@ -88,6 +90,7 @@ final class ShareClient {
         self.role = settings.role
         self.stream = stream
         stuckTimeout = settings.stuckTimeout
+        receivesPacketLogs = settings.receivedPacketLogs
         queue = OutgoingQueue(frameLimit: settings.queueFrames, byteLimit: settings.queueBytes)
         stuckTimer = LoopTimer(loop)
         partialTimer = LoopTimer(loop)

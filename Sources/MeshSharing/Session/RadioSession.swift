@@ -161,7 +161,7 @@ public actor RadioSession {
         announce(frame)
         switch frame.first.flatMap(PushCode.init) {
         case .receivedPacketLog:
-            broadcast(frame) { shares[$0.connection.share]?.settings.receivedPacketLogs ?? false }
+            broadcast(frame) { $0.connection.receivesPacketLogs }
         case .messageWaiting:
             // Clients are told when the message is in the journal.
             fetchMessages()
