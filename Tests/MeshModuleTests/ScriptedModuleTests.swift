@@ -176,7 +176,12 @@ import Testing
             var sends: [Task<MeshError.Code?, Never>] = []
             for index in 0..<200 as Range<UInt8> {
                 let frame = index == 100 ? Data("bad".utf8) : Data([index])
-                sends.append(Task { await code { try await transport.send(frame) } })
+                sends.append(
+                    Task {
+                        // On the loop, so that they begin in this order: tasks of the pool need not.
+                        _ = actor
+                        return await code { try await transport.send(frame) }
+                    })
             }
             var next: UInt8 = 0
             for await frame in frames {
