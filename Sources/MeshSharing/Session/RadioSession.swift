@@ -132,7 +132,8 @@ public actor RadioSession {
         let command = lane.commandInFlight
         switch lane.frameReceived(frame, now: loop.now) {
         case .push:
-            pushed(frame)
+            // Brings no deadline nearer: nothing to arm.
+            return pushed(frame)
         case .reply(let requester, let isLast):
             replied(frame, to: command, requester, isLast: isLast)
             if isLast { pump() }
