@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import MeshTransportAPI
+
 extension JournalDatabase {
     /// A cursor and when it was last used; nil if the identity has none.
     func cursor(of identity: String, device: String) throws(JournalError) -> (sequence: Int64, usedAt: Int64)? {

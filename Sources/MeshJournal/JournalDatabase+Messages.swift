@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import FoundationEssentials
+internal import MeshTransportAPI
 
 extension JournalDatabase {
     /// How many messages one call removes at most, for each of the two reasons: enough to catch up, too few to be felt.

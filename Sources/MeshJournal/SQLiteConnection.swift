@@ -4,6 +4,7 @@
 internal import CSQLite
 internal import FoundationEssentials
 internal import Glibc
+internal import MeshTransportAPI
 
 /// A value for a parameter of a statement.
 enum SQLiteValue {

@@ -86,7 +86,7 @@ extension RadioSession {
         if case .setTime(let time) = command {
             // The firmware never sets its clock back: a time far ahead would stay for good.
             let limit = wallClock().components.seconds + 86_400
-            return limit < 1_735_689_600 || Int64(time) <= limit
+            return limit < Self.earliestTime || Int64(time) <= limit
         }
         return true
     }
@@ -270,11 +270,7 @@ extension RadioSession {
     /// Clients are served again: what waited for the link goes out.
     func linkOpened(_ client: VirtualCompanion) {
         switch client.work {
-        case .link(let frame, _):
-            client.work = nil
-            begin(frame, client)
-            serve(client)
-        case .contacts(let frame):
+        case .link(let frame, _), .contacts(let frame):
             client.work = nil
             begin(frame, client)
             serve(client)
@@ -286,7 +282,7 @@ extension RadioSession {
     func linkClosed(_ client: VirtualCompanion) {
         switch client.work {
         case .contacts(let frame): contactsReady(client, frame)
-        case .fetching(let frame): messagesFetched(client, frame)
+        case .fetching(let frame): nextMessage(for: client, frame)
         // It told the radio to go away, and is owed nothing.
         case .lane, .meshLane: finished(client)
         case .journal, .link, .listing, nil: break

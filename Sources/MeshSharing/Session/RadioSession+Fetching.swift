@@ -68,7 +68,7 @@ extension RadioSession {
         }
         fetching.ended(now: loop.now)
         for client in clients.values.sorted(by: { $0.id < $1.id }) {
-            if case .fetching(let command) = client.work { messagesFetched(client, command) }
+            if case .fetching(let command) = client.work { nextMessage(for: client, command) }
         }
         armTimer()
     }
@@ -106,7 +106,7 @@ extension RadioSession {
         announceMessage(entry)
         for client in clients.values.sorted(by: { $0.id < $1.id }) {
             if case .fetching(let command) = client.work {
-                messagesFetched(client, command)
+                nextMessage(for: client, command)
             } else {
                 tellOfMessages(client)
             }
@@ -146,8 +146,4 @@ extension RadioSession {
         }
     }
 
-}
-
-extension Duration {
-    fileprivate var milliseconds: Int64 { components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000 }
 }

@@ -114,11 +114,6 @@ extension RadioSession {
         }
     }
 
-    /// A message has come, or the radio has no more.
-    func messagesFetched(_ client: VirtualCompanion, _ command: Data) {
-        nextMessage(for: client, command)
-    }
-
 }
 
 extension VirtualCompanion.Membership {

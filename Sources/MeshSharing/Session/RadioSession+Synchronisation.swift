@@ -13,7 +13,7 @@ extension RadioSession {
     /// A radio's clock that is less behind than this is left alone, seconds.
     private static let clockTolerance: Int64 = 2
     /// A host whose clock tells an earlier time than this has none (2025-01-01, seconds since 1970).
-    private static let earliestTime: Int64 = 1_735_689_600
+    static let earliestTime: Int64 = 1_735_689_600
 
     /// The radio's SELF_INFO.
     ///

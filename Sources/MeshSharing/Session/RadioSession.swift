@@ -136,13 +136,13 @@ public actor RadioSession {
             return pushed(frame)
         case .reply(let requester, let isLast):
             replied(frame, to: command, requester, isLast: isLast)
-            if isLast { pump() }
+            isLast ? pump() : armTimer()
         case .leadAnswered:
             learn(frame, from: command)
             pump()
         case .orphan(let isLast):
             learn(frame, from: command)
-            if isLast { pump() }
+            isLast ? pump() : armTimer()
         case .observation:
             counters.unaskedReplies += 1
             cache.observed(frame, now: loop.now)
@@ -150,11 +150,11 @@ public actor RadioSession {
             if frame.first == ReplyCode.ok.rawValue { scopes.doubt() }
         case .late:
             counters.lateReplies += 1
+            armTimer()
         case .fenceAnswered:
             log(.notice, "the radio answers again")
             pump()
         }
-        armTimer()
     }
 
     /// A push that is nobody's in particular.

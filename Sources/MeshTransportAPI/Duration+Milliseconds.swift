@@ -3,7 +3,7 @@
 
 extension Duration {
     /// Whole milliseconds, rounded to zero; a duration that is too long for the number is the largest number.
-    var milliseconds: Int64 {
+    public var milliseconds: Int64 {
         let limit = Duration.seconds(Int64.max / 1_000)
         guard self < limit else { return .max }
         guard self > .zero - limit else { return .min }
