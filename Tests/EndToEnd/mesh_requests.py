@@ -5,7 +5,8 @@ import asyncio
 
 from harness import PATIENCE
 from host import equal
-from meshcore import EventType, MeshCore
+from meshcore import EventType
+from patient_meshcore import connect
 from worlds import OpenHop, Simulated
 
 ROUNDS = 3
@@ -106,8 +107,7 @@ async def acknowledgements_go_to_who_has_sent_the_message(rig):
 
 
 async def _library(rig, port):
-    client = await asyncio.wait_for(MeshCore.create_tcp("127.0.0.1", port), PATIENCE)
-    assert client is not None, "meshcore_py got no answer to its greeting"
+    client = await connect(port)
     rig.closers.append(client.disconnect)
     await client.ensure_contacts()
     return client

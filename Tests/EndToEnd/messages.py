@@ -11,8 +11,9 @@ from companion import NO_MORE, SYNC_NEXT, Client, app_start, is_message, text
 from gate import Gate
 from harness import PATIENCE
 from host import Host, equal, share, tcp
-from meshcore import EventType, MeshCore
+from meshcore import EventType
 from meshcore_cli import meshcore_cli
+from patient_meshcore import connect
 from worlds import OpenHop, counted, without_sender
 
 MESSAGES = 200
@@ -84,8 +85,7 @@ class Library:
 
     async def join(self):
         if self.client is None:
-            self.client = await asyncio.wait_for(MeshCore.create_tcp("127.0.0.1", self.port), PATIENCE)
-            assert self.client is not None, "meshcore_py got no answer to its greeting"
+            self.client = await connect(self.port)
 
     async def some(self, count):
         for _ in range(count):
@@ -125,8 +125,7 @@ class CommandLine:
         self.read = []
 
     async def rest(self):
-        (messages, *_) = await meshcore_cli(self.scratch, "-t", "127.0.0.1", "-p", self.port, "sync_msgs",
-                                            timeout=PATIENCE)
+        (messages, *_) = await meshcore_cli(self.scratch, "-t", "127.0.0.1", "-p", self.port, "sync_msgs")
         self.read += [without_sender(each["text"]) for each in messages if "text" in each]
 
 

@@ -13,7 +13,7 @@ import time
 from companion import GET_STATS, Client, app_start
 from harness import PATIENCE
 from host import Host, equal, eventually, mock, share
-from meshcore import MeshCore
+from patient_meshcore import connect
 
 QUIET = {"advert_interval": "0s", "message_interval": "0s", "rx_log_interval": "0s", "answer_delay": "1ms"}
 NAME = "roof.example"
@@ -218,7 +218,7 @@ async def a_place_in_the_messages_goes_with_the_token(rig):
 async def meshcore_py_comes_in_over_the_bridge(rig):
     remote = await Remote(rig).start()
     bridge = await remote.bridge("--ca", remote.certificate.path, "--token", "alice", "--secret-file", remote.path("alice"))
-    radio = await asyncio.wait_for(MeshCore.create_tcp("127.0.0.1", bridge.listen), PATIENCE)
+    radio = await connect(bridge.listen)
     opened = await bridge.event("bridge.open")
     equal(opened["data"]["tls"], "TLSv1.3", "TLS of the bridge")
     answer = await radio.commands.send_device_query()
