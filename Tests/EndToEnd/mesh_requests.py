@@ -69,7 +69,7 @@ async def two_clients_get_their_own_answers_from_a_radio_that_forgets_the_first_
 
 
 async def a_request_waits_for_the_one_before(rig):
-    world = await Simulated(rig).start(contacts=16, trip_time="600ms")
+    world = await Simulated(rig).start(contacts=16, trip_time="200ms")
     clients = [await world.client(f"client {number}") for number in range(4)]
     nodes = await world.nodes(2)
     await asyncio.gather(*(_request(client, STATUS, nodes[number % 2]) for number, client in enumerate(clients)))

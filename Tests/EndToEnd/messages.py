@@ -10,7 +10,7 @@ import socket
 from companion import NO_MORE, SYNC_NEXT, Client, app_start, is_message, text
 from gate import Gate
 from harness import PATIENCE
-from host import Host, equal, share, tcp
+from host import Host, equal, eventually, share, tcp
 from meshcore import EventType
 from meshcore_cli import meshcore_cli
 from patient_meshcore import connect
@@ -111,7 +111,12 @@ class Library:
             pass
 
     async def close(self):
+        """Everything is read first, also what is on its way: else the kernel would tell of a reset."""
         if self.client:
+            transport = self.client.connection_manager.connection.transport
+            if not transport.is_closing():
+                transport.write_eof()
+                await eventually(transport.is_closing, "the end of the host's side")
             await self.client.disconnect()
             self.client = None
 
