@@ -5,7 +5,7 @@
 
 Two things make the library lose answers where everything waits for processor time. It gives up after what it thinks an
 answer takes, which says nothing of the host or the radio. And it begins to wait for the mesh's answer when it has seen the
-receipt, so that an answer that came in one piece with the receipt has gone by.
+receipt, so that an answer that was read together with the receipt has gone by.
 """
 import asyncio
 import sys
@@ -19,25 +19,27 @@ import meshcore.meshcore                                 # noqa: E402
 from meshcore import MeshCore                            # noqa: E402
 from meshcore.commands import CommandHandler             # noqa: E402
 from meshcore.events import EventDispatcher, EventType   # noqa: E402
+from meshcore.reader import MessageReader                # noqa: E402
 
-# A wait of the library's ends some turns of the loop after its event, and what follows upon it begins the next wait.
+# So many turns of the loop after a frame, whoever waited for it has gone on, and waits for what comes next.
 TURNS = 20
 
 
-class _Unhurried(asyncio.Queue):
-    """Gives out an event when those who waited for the one before have gone on."""
+class _Reader(MessageReader):
+    """Takes a frame when those who waited for the one before have gone on."""
 
-    async def get(self):
-        for _ in range(TURNS):
-            await asyncio.sleep(0)
-        return await super().get()
+    def __init__(self, dispatcher):
+        super().__init__(dispatcher)
+        self.turn = asyncio.Lock()
+
+    async def handle_rx(self, data):
+        async with self.turn:
+            await super().handle_rx(data)
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
 
 
 class _Dispatcher(EventDispatcher):
-    async def start(self):
-        self.queue = self.queue or _Unhurried()
-        await super().start()
-
     async def dispatch(self, event):
         if event.type == EventType.MSG_SENT:      # whose estimate the library's times are made from
             event.payload["suggested_timeout"] = max(event.payload["suggested_timeout"], int(PATIENCE * 1000))
@@ -54,6 +56,7 @@ def _patient(send):
 
 
 meshcore.meshcore.EventDispatcher = _Dispatcher
+meshcore.meshcore.MessageReader = _Reader
 CommandHandler.send = _patient(CommandHandler.send)
 CommandHandler.get_contacts.__defaults__ = (0, PATIENCE)
 
