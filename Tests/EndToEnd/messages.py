@@ -5,11 +5,10 @@ import asyncio
 import os
 import random
 import signal
-import socket
 
 from companion import NO_MORE, SYNC_NEXT, Client, app_start, is_message, text
 from gate import Gate
-from harness import PATIENCE
+from harness import PATIENCE, reserved_port
 from host import Host, equal, eventually, share, tcp
 from meshcore import EventType
 from meshcore_cli import meshcore_cli
@@ -141,19 +140,17 @@ async def _world(rig):
     host = Host(rig)
     # A share for each: meshcore_py and meshcore-cli call themselves the same.
     host.configure(tcp("roof", gate.port), *(share("roof", listen=f"127.0.0.1:{port}", name=name)
-                                             for name, port in zip(("raw", "library", "cli"), _free_ports(3))))
+                                             for name, port in zip(("raw", "library", "cli"), _ports(rig, 3))))
     await host.start()
     await host.ready("roof")
     return radios, gate, host
 
 
-def _free_ports(count):
+def _ports(rig, count):
     """Ports that are the same over restarts: programs come back to the same address."""
-    taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in taken]
-    for each in taken:
-        each.close()
-    return ports
+    places = [reserved_port() for _ in range(count)]
+    rig.closers += [lambda place=place: asyncio.to_thread(place.close) for place in places]
+    return [place.getsockname()[1] for place in places]
 
 
 async def _journalled(host, count):

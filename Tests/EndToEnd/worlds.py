@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # meshhost: a host for mesh radios and other byte-link devices
 """A daemon with one radio `roof` and two shares, on different radios that are told what to do in the same words."""
-import asyncio
-
 from companion import Client
 from gate import Gate
 from host import Host, equal, eventually, mock, share, tcp, unix_share
