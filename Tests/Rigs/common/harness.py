@@ -211,6 +211,9 @@ class Report:
         self.passed = self.failed = 0
         self.start = time.monotonic()
 
+    def seconds(self):
+        return time.monotonic() - self.start
+
     def note(self, text):
         print(f"  {text}", flush=True)
 
@@ -249,7 +252,7 @@ class Report:
                        f"{type(error).__name__}: {error}{where}")
 
     def summary(self):
-        print(f"took {time.monotonic() - self.start:.1f} s")
+        print(f"took {self.seconds():.1f} s")
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
         return 1 if self.failed or not self.passed else 0
 

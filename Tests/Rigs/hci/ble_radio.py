@@ -9,12 +9,14 @@
 
 Each --hci exposes one controller to a host (see h4_port.py for the forms); the event `hci_ready` names what the host
 opens. Each --radio adds one radio; its settings (radio.py, `RadioSettings`) start from the options given for all.
-With --radio-hci a radio runs on somebody else's controller instead of this air; with --no-radio there is only air.
+With --radio-hci (hci= in --radio) it runs on somebody else's controller instead of this air; with --no-radio there is
+only air.
 
 Commands on standard input. NAME picks one radio, no name means every radio; N picks an exposed controller, none all.
     terminate [NAME]         the radio ends its link: 0x13
     linkloss [NAME]          both sides see a supervision timeout: 0x08
     vanish [NAME]            the radio is gone, the host's controller is not told
+    gone [NAME], back [NAME]  out of range: not advertising and 0x08 on both sides; in range again
     adv on|off [NAME]        start or stop advertising
     forget [NAME]            the radio loses its bonds: the next encryption fails with 0x06
     passkey N [NAME]         what it displays from now on
@@ -22,6 +24,8 @@ Commands on standard input. NAME picks one radio, no name means every radio; N p
     conn_params [NAME]       ask for 15-30 ms, latency 4, supervision 2 s over L2CAP
     notify HEX|- COUNT [NAME]  COUNT notifications of these bytes, `-` for an empty one
     burst COUNT LENGTH [NAME]  COUNT numbered notifications
+    pace COUNT LENGTH RATE [NAME]  the same, RATE of them a second
+    shut [NAME], reopen [NAME]  let go of the controller of --radio-hci, which was pulled; open it anew, bonds are kept
     early on|off [NAME]      send a notification between the CCCD write and its response
     stats                    answered with the frames and bytes counted so far (frame F0)
     stall [N] / unstall [N]  withhold and release Number_Of_Completed_Packets
@@ -32,6 +36,7 @@ Commands on standard input. NAME picks one radio, no name means every radio; N p
 """
 import argparse
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -67,6 +72,7 @@ def arguments():
                        help="no bond survives a disconnection: the next encryption fails with 0x06")
     radio.add_argument("--early", action="store_true", default=None,
                        help="a notification between the CCCD write and its response")
+    radio.add_argument("--repeat-ms", type=int, help="restart advertising so often; btvirt does not repeat it")
     radio.add_argument("--bridge", metavar="HOST:PORT",
                        help="forward frames to this companion radio instead of echoing")
     radio.add_argument("--esp32", action="store_const", dest="like", const="esp32",
@@ -112,8 +118,8 @@ async def expose(options, air, index, spec):
 
 async def add_radios(options, air):
     given = {k: v for k, v in vars(options).items() if k in RadioSettings.__dataclass_fields__ and v is not None}
-    given.pop("radio", None)
-    defaults = {**PRESETS.get(options.like, {}), **given}
+    given.pop("hci")                             # which is not a radio's, but what is exposed
+    defaults = {**PRESETS.get(options.like, {}), **given, "hci": options.radio_hci or ""}
     radios = []
     for number, text in enumerate([] if options.no_radio else options.radio or [""]):
         settings = RadioSettings.parse(defaults, text)
@@ -121,18 +127,33 @@ async def add_radios(options, air):
             settings.address = f"C0:11:22:33:44:{0x55 + number:02X}"
         if number and "name" not in text:
             settings.name += f"-{number + 1}"
-        controller = None
-        if options.radio_hci:
-            transport = await open_transport(options.radio_hci)
-            source, sink = transport.source, transport.sink
-        else:
-            source = sink = controller = RigController(settings.name, link=air)
-        radio = Radio(settings, source, sink, event)
-        radio.controller = controller
-        await radio.start()
-        event("radio", radio=settings.name, address=settings.address)
-        radios.append(radio)
+        radios.append(await open_radio(settings, air))
     return radios
+
+
+async def open_radio(settings, air, bonds=None):
+    """A radio on a controller of this air, or on somebody else's."""
+    if settings.hci:
+        transport = await open_transport(settings.hci)
+        radio = Radio(settings, transport.source, transport.sink, event)
+    else:
+        controller = RigController(settings.name, link=air)
+        radio = Radio(settings, controller, controller, event)
+        radio.controller = controller
+
+    async def reopen():
+        await close()
+        return await open_radio(settings, air, radio.device.keystore)
+
+    async def close():
+        radio.close()
+        if settings.hci:
+            with contextlib.suppress(Exception):         # the controller may be gone
+                await asyncio.wait_for(transport.close(), 1)
+    radio.reopen, radio.shut = reopen, close
+    await radio.start(bonds)
+    event("radio", radio=settings.name, address=settings.address)
+    return radio
 
 
 class Commands:
@@ -147,7 +168,7 @@ class Commands:
             for host in self.hosts if not rest else [self.hosts[int(rest[0])]]:
                 self.on_host(word, host)
             return None
-        taken = {"adv": 1, "passkey": 1, "notify": 2, "burst": 2, "early": 1}.get(word, 0)
+        taken = {"adv": 1, "passkey": 1, "notify": 2, "burst": 2, "pace": 3, "early": 1}.get(word, 0)
         names = rest[taken:]
         chosen = [r for r in self.radios if not names or r.settings.name in names]
         if not chosen:
@@ -177,7 +198,20 @@ class Commands:
             await connection.disconnect()
 
     async def linkloss(self, radio):
-        radio.controller.link_loss()
+        await radio.lose_link()
+
+    async def gone(self, radio):
+        await radio.advertise(False)
+        await radio.lose_link()
+
+    async def back(self, radio):
+        await radio.advertise(True)
+
+    async def shut(self, radio):
+        await radio.shut()
+
+    async def reopen(self, radio):
+        self.radios[self.radios.index(radio)] = await radio.reopen()
 
     async def vanish(self, radio):
         radio.controller.vanish()
@@ -208,6 +242,9 @@ class Commands:
     async def burst(self, radio, count, length):
         await radio.burst(int(count), int(length))
 
+    async def pace(self, radio, count, length, rate):
+        await radio.burst(int(count), int(length), float(rate))
+
     async def stats(self, radio):
         return {"frames": radio.counted_frames, "bytes": radio.counted_bytes, "sent": radio.sent}
 
@@ -227,6 +264,8 @@ async def main():
             commands.cancel()
         for host in hosts:
             host.port.close()
+        for radio in radios:
+            await radio.shut()
 
 
 if __name__ == "__main__":

@@ -48,6 +48,8 @@ class RadioSettings:
     early: bool = False            # one notification between the CCCD write and its response
     keep_bond: bool = True         # False: the radio forgets its bond at every disconnection
     bridge: str = ""               # HOST:PORT of a companion radio
+    hci: str = ""                  # Bumble transport of a controller of its own, else it is in the air of this process
+    repeat_ms: int = 0             # restart advertising so often, on controllers that do not repeat it by themselves
     advertise: bool = True
 
     @classmethod
@@ -89,6 +91,10 @@ class Radio:
         self.device = Device.from_config_with_hci(
             DeviceConfiguration(name=settings.name, address=hci.Address(settings.address), keystore=None,
                                 advertising_interval_min=100, advertising_interval_max=100), source, sink)
+        self.controller = None                   # this process's own, if it is one
+        self.repeating = None
+        self.advertised = False                  # whether it should be
+        self.advertiser = asyncio.Lock()         # its commands come in no other's midst
         self.device.gatt_server.max_mtu = settings.mtu
         self._add_service()
         self._set_pairing()
@@ -124,17 +130,39 @@ class Radio:
                                identity_address_type=PairingConfig.AddressType.RANDOM)
         self.device.pairing_config_factory = lambda connection: config
 
-    async def start(self):
+    async def start(self, bonds=None):
+        """`bonds` are those of a radio that this one takes the place of."""
         self.device.advertising_data = bytes(AdvertisingData([
             (AdvertisingData.FLAGS, bytes([6])),
             (AdvertisingData.COMPLETE_LIST_OF_128_BIT_SERVICE_CLASS_UUIDS, bytes(SERVICE))]))
         self.device.scan_response_data = bytes(AdvertisingData([
             (AdvertisingData.COMPLETE_LOCAL_NAME, self.settings.name.encode())]))
         await self.device.power_on()
-        self.device.keystore = MemoryKeyStore()
+        self.device.keystore = MemoryKeyStore() if bonds is None else bonds
         self._answer_legacy_keys()
         if self.settings.advertise:
             await self.advertise(True)
+        if self.settings.repeat_ms:
+            self.repeating = asyncio.get_running_loop().create_task(self._repeat())
+
+    async def _repeat(self):
+        while True:
+            await asyncio.sleep(self.settings.repeat_ms / 1000)
+            async with self.advertiser:
+                if not self.advertised or self.connection:
+                    continue
+                if not self.device.is_advertising:
+                    await self.device.start_advertising()
+                    continue
+                for enable in (0, 1):
+                    await self.device.send_command(hci.HCI_LE_Set_Advertising_Enable_Command(enable))
+
+    def close(self):
+        """The radio is not heard of again; its links are not ended."""
+        if self.repeating:
+            self.repeating.cancel()
+        if self.bridge:
+            self.bridge.close()
 
     def _answer_legacy_keys(self):
         """Bumble 0.0.236 as peripheral answers the re-encryption of a legacy bond with the central's key, not its own:
@@ -152,13 +180,24 @@ class Radio:
             return await stock(handle, rand, ediv)
         device.get_long_term_key = device.host.long_term_key_provider = answer
 
+    async def lose_link(self):
+        """As by a supervision timeout, on both sides."""
+        if self.controller:
+            self.controller.link_loss()
+            return
+        for connection in list(self.device.connections.values()):
+            await connection.disconnect(hci.HCI_CONNECTION_TIMEOUT_ERROR)
+
     async def advertise(self, on):
-        if on:
-            await self.device.start_advertising(auto_restart=True)
-            self.log("advertising", address=self.settings.address, security=self.settings.security,
-                     sc=not self.settings.legacy)
-        else:
-            await self.device.stop_advertising()
+        async with self.advertiser:
+            self.advertised = on
+            if not on:
+                await self.device.stop_advertising()
+                return
+            # Bumble's own restart after a link would come in the midst of `_repeat`, which does it as well.
+            await self.device.start_advertising(auto_restart=not self.settings.repeat_ms)
+        self.log("advertising", address=self.settings.address, security=self.settings.security,
+                 sc=not self.settings.legacy)
 
     # a link -----------------------------------------------------------------------------------------------------------
     @property
@@ -250,8 +289,13 @@ class Radio:
         else:
             await self.notify(b"echo:" + value)
 
-    async def burst(self, count, length):
+    async def burst(self, count, length, rate=None):
+        """`rate` notifications a second; without one as fast as they go."""
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
         for number in range(count):
+            if rate:
+                await asyncio.sleep(begin + number / rate - loop.time())
             await self.notify(struct.pack("<BH", 0xF2, number) + bytes(max(length - 3, 0)))
 
     async def notify(self, payload):
