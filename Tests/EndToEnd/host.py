@@ -98,8 +98,9 @@ class Notify:
 class Host:
     """One daemon with a folder of its own in the rig. Configure, start; `events` holds all it told since its start."""
 
-    def __init__(self, rig, name="host"):
-        self.rig, self.name, self.binary = rig, name, binary()
+    def __init__(self, rig, name="host", env=None):
+        """`env` is added to the environment of the daemon and of every command."""
+        self.rig, self.name, self.binary, self.env = rig, name, binary(), env or {}
         self.folder = rig.path(name)
         os.mkdir(self.folder, 0o700)
         self.config = os.path.join(self.folder, "config.toml")
@@ -143,7 +144,7 @@ class Host:
         return self.process.pid
 
     def environment(self, **more):
-        return {"MESHHOST_CONTROL": self.control, "NO_COLOR": "1", **more}
+        return {"MESHHOST_CONTROL": self.control, "NO_COLOR": "1", **self.env, **more}
 
     async def spawn(self, *options, env=None):
         """Start the daemon and wait for nothing."""
