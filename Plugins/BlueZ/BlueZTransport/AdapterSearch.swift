@@ -7,6 +7,8 @@ internal import MeshTransportAPI
 /// The search on one adapter, as ``BlueZService`` drives it: a reference, because the machine in it cannot be copied.
 final class AdapterSearch {
     let adapter: String
+    /// Tells it from others on the same adapter, before and after it.
+    let serial: UInt64
     var machine = DiscoveryStateMachine()
     let timer: LoopTimer
     /// When the timer fires.
@@ -17,8 +19,9 @@ final class AdapterSearch {
     /// The call that is under way.
     var call: Task<Void, Never>?
 
-    init(adapter: String, loop: EventLoop) {
+    init(adapter: String, serial: UInt64, loop: EventLoop) {
         self.adapter = adapter
+        self.serial = serial
         timer = LoopTimer(loop)
     }
 }

@@ -4,6 +4,7 @@
 internal import MeshBLE
 internal import MeshDBus
 internal import MeshLoop
+internal import MeshTransportAPI
 
 /// Services and characteristics: bluetoothd looks for them by itself; here they are waited for.
 extension BlueZLink {

@@ -5,6 +5,7 @@ internal import FoundationEssentials
 internal import MeshBLE
 internal import MeshDBus
 internal import MeshLoop
+internal import MeshTransportAPI
 
 /// Values that the device sends: by signals of the bus (`StartNotify`), or over a socket (`AcquireNotify`).
 ///
@@ -115,9 +116,11 @@ extension BlueZService {
     /// The notifications of a link ended, and that of the link was not told: it is ended, and told as lost.
     fileprivate func socketEnded(_ path: String) {
         guard links[path] != nil else { return }
-        socketEnds[path] = Task(executorPreference: loop.taskExecutor) {
-            if await !self.wait(upTo: .seconds(1), until: { $0.links[path] == nil }) { await self.disconnect(path) }
-            self.socketEnds[path] = nil
-        }
+        socketEnds[path] = Task(executorPreference: loop.taskExecutor) { await self.disconnectUnlessLost(path) }
+    }
+
+    private func disconnectUnlessLost(_ path: String) async {
+        if await !wait(upTo: .seconds(1), until: { $0.links[path] == nil }) { await disconnect(path) }
+        socketEnds[path] = nil
     }
 }

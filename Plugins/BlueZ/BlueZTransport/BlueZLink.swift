@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-public import FoundationEssentials
-public import MeshBLE
+internal import FoundationEssentials
+internal import MeshBLE
 internal import MeshDBus
 internal import MeshLoop
 internal import MeshTransportAPI
@@ -35,7 +35,7 @@ actor BlueZLink: GATTLink {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let service: BlueZService
-    nonisolated let bus: any BlueZBus
+    nonisolated let bus: DBusConnection
     /// The device's object path.
     nonisolated let path: String
     nonisolated let serial: UInt64
@@ -52,7 +52,7 @@ actor BlueZLink: GATTLink {
     var hasWarnedOfMTU = false
 
     init(
-        _ service: BlueZService, _ bus: any BlueZBus, path: String, serial: UInt64, peerName: String,
+        _ service: BlueZService, _ bus: DBusConnection, path: String, serial: UInt64, peerName: String,
         adapterName: String, _ settings: Settings
     ) {
         loop = service.loop

@@ -20,8 +20,8 @@ extension BlueZService {
         let manager = (BlueZNames.agentManagerPath, BlueZNames.agentManager)
         do throws(DBusError) {
             if agentToken == nil {
-                agentToken = try await bus.serve(path: PairingAgent.path, interface: BlueZNames.agent) {
-                    [loop] call in loop.assumeOn(self) { $0.agentCalled(call) }
+                agentToken = try await bus.export(path: PairingAgent.path, interface: BlueZNames.agent) {
+                    call in self.assumeIsolated { $0.agentCalled(call) }
                 }
             }
             do throws(DBusError) {

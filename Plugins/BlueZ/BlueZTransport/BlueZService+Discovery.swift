@@ -34,7 +34,7 @@ extension BlueZService {
 
     private func search(on adapter: String) -> AdapterSearch {
         if let search = searches[adapter] { return search }
-        let search = AdapterSearch(adapter: adapter, loop: loop)
+        let search = AdapterSearch(adapter: adapter, serial: nextSerial(), loop: loop)
         searches[adapter] = search
         _ = search.machine.adapterChanged(isAvailable: isAvailable(adapter), now: loop.now)
         return search
@@ -65,15 +65,16 @@ extension BlueZService {
     }
 
     private func perform(_ action: DiscoveryStateMachine.Action, _ search: AdapterSearch) {
+        let id = (search.adapter, search.serial)
         switch action {
         case .nothing: break
         case .start(let filter, let call):
-            search.call = Task(executorPreference: loop.taskExecutor) { await self.start(search, filter, call) }
+            search.call = Task(executorPreference: loop.taskExecutor) { await self.start(id, filter, call) }
         case .stop(let call):
-            search.call = Task(executorPreference: loop.taskExecutor) { await self.stop(search, call) }
+            search.call = Task(executorPreference: loop.taskExecutor) { await self.stop(id, call) }
         case .powerCycle(let call):
             log(.notice, "the search is stuck; the adapter is switched off and on", [("adapter", search.adapter)])
-            search.call = Task(executorPreference: loop.taskExecutor) { await self.powerCycle(search, call) }
+            search.call = Task(executorPreference: loop.taskExecutor) { await self.powerCycle(id, call) }
         case .tellFailure:
             log(.notice, "the search could not begin", [("adapter", search.adapter)])
             search.failures += 1
@@ -83,7 +84,15 @@ extension BlueZService {
         if search.machine.isIdle { searches[search.adapter] = nil }
     }
 
-    private func start(_ search: AdapterSearch, _ filter: DiscoveryStateMachine.Filter, _ call: UInt64) async {
+    private typealias SearchID = (adapter: String, serial: UInt64)
+
+    /// What has come of a call; nothing if the search is over.
+    private func answered(_ id: SearchID, _ input: (AdapterSearch) -> DiscoveryStateMachine.Action) {
+        guard let search = searches[id.adapter], search.serial == id.serial else { return }
+        perform(input(search), search)
+    }
+
+    private func start(_ id: SearchID, _ filter: DiscoveryStateMachine.Filter, _ call: UInt64) async {
         let interface = BlueZNames.adapter
         var options: [String: DBusValue] = [
             "Transport": .string("le"), "DuplicateData": .bool(filter.reportsDuplicates),
@@ -92,33 +101,34 @@ extension BlueZService {
             options["UUIDs"] = .array(element: "s", filter.services.map { .string($0.description) })
         }
         do throws(DBusError) {
-            _ = try await self.call(search.adapter, interface, "SetDiscoveryFilter", [.options(options)])
-            _ = try await self.call(search.adapter, interface, "StartDiscovery", timeout: .seconds(15))
-            perform(search.machine.started(call: call, now: loop.now), search)
+            _ = try await self.call(id.adapter, interface, "SetDiscoveryFilter", [.options(options)])
+            _ = try await self.call(id.adapter, interface, "StartDiscovery", timeout: .seconds(15))
+            answered(id) { $0.machine.started(call: call, now: loop.now) }
         } catch {
             let failure = BlueZFailure(error, during: .discover)
-            search.lastFailure = failure
-            log(.debug, "StartDiscovery failed", [("adapter", search.adapter), ("error", error.description)])
-            let isFree = !links.keys.contains { $0.hasPrefix(search.adapter + "/") }
-            perform(
-                search.machine.startFailed(
+            log(.debug, "StartDiscovery failed", [("adapter", id.adapter), ("error", error.description)])
+            let isFree = !links.keys.contains { $0.hasPrefix(id.adapter + "/") }
+            answered(id) { search in
+                search.lastFailure = failure
+                return search.machine.startFailed(
                     call: call, failure == .inProgress ? .inProgress : .other,
-                    mayPowerCycle: isFree && allowsPower(search.adapter), now: loop.now), search)
+                    mayPowerCycle: isFree && allowsPower(id.adapter), now: loop.now)
+            }
         }
     }
 
-    private func stop(_ search: AdapterSearch, _ call: UInt64) async {
+    private func stop(_ id: SearchID, _ call: UInt64) async {
         // What it answers changes nothing: "no discovery started" is as good.
-        _ = try? await self.call(search.adapter, BlueZNames.adapter, "StopDiscovery", timeout: .seconds(15))
-        perform(search.machine.stopped(call: call, now: loop.now), search)
+        _ = try? await self.call(id.adapter, BlueZNames.adapter, "StopDiscovery", timeout: .seconds(15))
+        answered(id) { $0.machine.stopped(call: call, now: loop.now) }
     }
 
-    private func powerCycle(_ search: AdapterSearch, _ call: UInt64) async {
-        let adapter = search.adapter
+    private func powerCycle(_ id: SearchID, _ call: UInt64) async {
+        let adapter = id.adapter
         try? await set(adapter, BlueZNames.adapter, "Powered", .bool(false))
         _ = await wait(upTo: .seconds(2)) { $0.objects.adapters[adapter]?.isPowered != true }
         await powerOn(adapter)
-        perform(search.machine.powerCycled(call: call, now: loop.now), search)
+        answered(id) { $0.machine.powerCycled(call: call, now: loop.now) }
     }
 
     private func arm(_ search: AdapterSearch) {

@@ -23,10 +23,12 @@ extension BlueZService {
     /// Switches the adapter on without anybody waiting for it.
     func powerOnLater(_ choice: AdapterChoice) {
         guard let adapter = objects.adapter(choice)?.path, poweringOn[adapter] == nil else { return }
-        poweringOn[adapter] = Task(executorPreference: loop.taskExecutor) {
-            await self.powerOn(adapter)
-            self.poweringOn[adapter] = nil
-        }
+        poweringOn[adapter] = Task(executorPreference: loop.taskExecutor) { await self.powerOnNow(adapter) }
+    }
+
+    private func powerOnNow(_ adapter: String) async {
+        await powerOn(adapter)
+        poweringOn[adapter] = nil
     }
 
     /// Switches the adapter on and waits until it is, for a while. What comes of it shows in its state.

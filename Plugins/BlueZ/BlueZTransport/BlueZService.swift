@@ -12,8 +12,6 @@ internal import MeshTransportAPI
 /// It exists without a connection. The first user opens one, the last one closes it; in between, a lost one is made anew with
 /// backoff. Idle, it wakes up for nothing. Aspects in files of their own: `+Discovery`, `+Connect`, `+Agent`, `+Power`.
 actor BlueZService {
-    typealias OpenBus = @Sendable (EventLoop) async throws(DBusError) -> any BlueZBus
-
     /// Who wants to know what an adapter is like.
     private struct Observer {
         var choice: AdapterChoice
@@ -37,9 +35,9 @@ actor BlueZService {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let log: LogSink
-    private let openBus: OpenBus
-    private(set) var bus: (any BlueZBus)?
-    private var subscriptions: [AnyObject] = []
+    private let busAddress: String
+    private(set) var bus: (DBusConnection)?
+    private var subscriptions: [DBusMatchToken] = []
     /// Why bluetoothd cannot be used; nil while it can.
     private(set) var outage: BlueZFailure? = .serviceGone
     /// The unique name of bluetoothd.
@@ -73,7 +71,7 @@ actor BlueZService {
     /// Adapters where a link failed while a search was on.
     var pausesSearch: Set<String> = []
     var book = PairingBook()
-    var agentToken: AnyObject?
+    var agentToken: DBusExportToken?
     var isAgentRegistered = false
     var wantsDefaultAgent = false
     /// Adapters that may be switched on.
@@ -84,10 +82,10 @@ actor BlueZService {
     /// Links whose notifications ended, by device path.
     var socketEnds: [String: Task<Void, Never>] = [:]
 
-    init(loop: EventLoop, log: LogSink, openBus: @escaping OpenBus) {
+    init(loop: EventLoop, log: LogSink, busAddress: String) {
         self.loop = loop
         self.log = log
-        self.openBus = openBus
+        self.busAddress = busAddress
     }
 
     // MARK: Users
@@ -95,7 +93,7 @@ actor BlueZService {
     /// Somebody needs the connection, until ``release()``. Returns when it is known whether bluetoothd can be used.
     func retain() async {
         users += 1
-        if bus == nil { await open() }
+        if bus == nil || opening != nil { await open() }
     }
 
     func release() {
@@ -115,39 +113,24 @@ actor BlueZService {
     /// Whether there is a connection to the bus.
     var isOpen: Bool { bus != nil }
 
-    private func shutDown(_ bus: any BlueZBus) {
+    private func shutDown(_ bus: DBusConnection) {
         forgetBus()
-        closing = Task(executorPreference: loop.taskExecutor) {
-            await bus.close()
-            self.closing = nil
-        }
+        closing = Task(executorPreference: loop.taskExecutor) { await self.close(bus) }
+    }
+
+    private func close(_ bus: DBusConnection) async {
+        await bus.close()
+        closing = nil
     }
 
     private func open() async {
-        if let opening {
-            await opening.value
-            return
-        }
-        let task = Task(executorPreference: loop.taskExecutor) { await self.openNow() }
-        opening = task
-        await task.value
+        if opening == nil { readLater() }
+        await opening?.value
     }
 
     private func openNow() async {
         await closing?.value
-        do throws(DBusError) {
-            let bus = try await openBus(loop)
-            await bus.setEndHandler { [loop] in
-                loop.assumeOn(self) { $0.busEnded() }
-            }
-            self.bus = bus
-            try await subscribe(bus)
-        } catch {
-            outage = BlueZFailure(error, during: .readTree)
-            log(.info, "no connection to the system bus", [("error", error.description)])
-            if let bus { shutDown(bus) }
-            outage = outage == .accessDenied ? .accessDenied : .serviceGone
-        }
+        if bus == nil { await openBus() }
         if bus != nil { await readTree() }
         opening = nil
         if users == 0 {
@@ -158,30 +141,45 @@ actor BlueZService {
         changed()
     }
 
+    private func openBus() async {
+        do throws(DBusError) {
+            let bus = try await DBusConnection.open(address: busAddress, loop: loop, timeout: Self.promptly)
+            await bus.setDisconnectionHandler {
+                self.assumeIsolated { $0.busEnded() }
+            }
+            self.bus = bus
+            try await subscribe(bus)
+        } catch {
+            log(.info, "no connection to the system bus", [("error", error.description)])
+            if let bus { shutDown(bus) }
+            outage = BlueZFailure(error, during: .readTree) == .accessDenied ? .accessDenied : .serviceGone
+        }
+    }
+
     /// Matches first, questions later: nothing can happen in between unseen.
-    private func subscribe(_ bus: any BlueZBus) async throws(DBusError) {
+    private func subscribe(_ bus: DBusConnection) async throws(DBusError) {
         let service = BlueZNames.service
         subscriptions = []
         subscriptions.append(
-            try await bus.subscribe(
+            try await bus.addMatch(
                 DBusMatch(
                     sender: BlueZNames.bus, interface: BlueZNames.bus, member: "NameOwnerChanged", argument0: service)
-            ) { [loop] signal in loop.assumeOn(self) { $0.ownerChanged(signal) } })
+            ) { signal in self.assumeIsolated { $0.ownerChanged(signal) } })
         for (interface, member) in [
             (BlueZNames.objectManager, "InterfacesAdded"), (BlueZNames.objectManager, "InterfacesRemoved"),
             (BlueZNames.device, "Disconnected"),
         ] {
             subscriptions.append(
-                try await bus.subscribe(DBusMatch(sender: service, interface: interface, member: member)) {
-                    [loop] signal in loop.assumeOn(self) { $0.treeSignal(signal) }
+                try await bus.addMatch(DBusMatch(sender: service, interface: interface, member: member)) {
+                    signal in self.assumeIsolated { $0.treeSignal(signal) }
                 })
         }
         subscriptions.append(
-            try await bus.subscribe(
+            try await bus.addMatch(
                 DBusMatch(
                     sender: service, interface: BlueZNames.properties, member: "PropertiesChanged",
                     pathNamespace: BlueZNames.agentManagerPath)
-            ) { [loop] signal in loop.assumeOn(self) { $0.propertiesChanged(signal) } })
+            ) { signal in self.assumeIsolated { $0.propertiesChanged(signal) } })
     }
 
     private func busEnded() {
@@ -208,14 +206,7 @@ actor BlueZService {
 
     private func retry() {
         guard users > 0, opening == nil else { return }
-        opening = Task(executorPreference: loop.taskExecutor) {
-            if self.bus == nil {
-                await self.openNow()
-            } else {
-                await self.readTree()
-                self.opening = nil
-            }
-        }
+        readLater()
     }
 
     // MARK: bluetoothd
@@ -227,11 +218,12 @@ actor BlueZService {
             serviceEnded()
         }
         changed()
-        guard !new.isEmpty, opening == nil else { return }
-        opening = Task(executorPreference: loop.taskExecutor) {
-            await self.readTree()
-            self.opening = nil
-        }
+        if !new.isEmpty, opening == nil { readLater() }
+    }
+
+    /// Opens the connection, if there is none, and reads the tree; ``opening`` while it lasts.
+    private func readLater() {
+        opening = Task(executorPreference: loop.taskExecutor) { await self.openNow() }
     }
 
     /// All that bluetoothd held for us is gone, and every link is told in this turn.

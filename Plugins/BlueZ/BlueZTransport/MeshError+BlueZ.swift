@@ -98,9 +98,9 @@ extension GATTError {
 }
 
 extension BlueZFailure {
-    private typealias Meaning = (GATTError.Reason, MeshError.Code, String)
+    fileprivate typealias Meaning = (GATTError.Reason, MeshError.Code, String)
 
-    private func meaning(
+    fileprivate func meaning(
         _ operation: BlueZOperation, _ peer: String, _ adapter: String, _ cause: DBusError?
     ) -> Meaning {
         switch self {

@@ -51,7 +51,7 @@ final class NotificationSocket {
     private func read(_ handler: (Data) -> Void) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: Self.largestValue, alignment: 1) { buffer in
             while isOpen {
-                let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT.rawValue))
+                let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
                 if count > 0 {
                     handler(Data(bytes: buffer.baseAddress!, count: count))
                 } else if count == 0 {

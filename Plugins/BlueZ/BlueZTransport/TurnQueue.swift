@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import MeshLoop
+
 /// Lets one task at a time through, in the order in which they came.
 struct TurnQueue {
     private var isTaken = false
