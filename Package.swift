@@ -159,7 +159,9 @@ let package = Package(
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
                 "MeshMockTransport", "MeshTestSupport",
             ]),
-        tests("MeshDaemonTests", ["MeshDaemon", "MeshTransportAPI"]),
+        tests(
+            "MeshDaemonTests",
+            ["MeshDaemon", "MeshConfig", "MeshRuntime", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11,

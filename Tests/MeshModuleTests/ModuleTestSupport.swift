@@ -29,7 +29,7 @@ enum Fixture {
             numbers.flatMap { n in withUnsafeBytes(of: n.littleEndian, Array.init) }
         }
         var bytes = try bytes("rude")
-        try bytes.replace(row([88, 1, 0, 0]), with: row([size, major, 0, minorNeeded]))
+        try bytes.replace(row([88, 1, 1, 0]), with: row([size, major, 1, minorNeeded]))
         if let (old, new) = replacing {
             try bytes.replace(Array(old.utf8) + [0], with: Array(new.utf8) + [0], everywhere: everywhere)
         }
