@@ -128,7 +128,9 @@ let package = Package(
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
         tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "MeshTestSupport"]),
-        tests("MeshBLETests", ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTestSupport"]),
+        tests(
+            "MeshBLETests",
+            ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTransportTesting", "MeshTestSupport"]),
         tests(
             "MeshBlueZTests",
             ["MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
@@ -159,7 +161,9 @@ let package = Package(
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
                 "MeshMockTransport", "MeshTestSupport",
             ]),
-        tests("MeshDaemonTests", ["MeshDaemon", "MeshTransportAPI"]),
+        tests(
+            "MeshDaemonTests",
+            ["MeshDaemon", "MeshConfig", "MeshRuntime", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11,

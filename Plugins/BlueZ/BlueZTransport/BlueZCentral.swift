@@ -44,6 +44,8 @@ struct BlueZCentral: GATTCentral {
         try await service.removeBond(target, choice)
     }
 
+    func lastSighting(of target: BLETarget) async -> GATTPeer? { await service.peer(target, choice) }
+
     private func order(_ request: GATTConnectRequest) -> BlueZService.ConnectOrder {
         BlueZService.ConnectOrder(request: request, choice: choice, settings: link)
     }

@@ -67,10 +67,10 @@ actor BlueZLink: GATTLink {
 
     var peer: GATTPeer {
         get async {
-            let device = await service.objects.devices[path]
-            let address = device?.address ?? BLEAddress(bytesOf: path)
-            return GATTPeer(
-                address: address, name: device?.name ?? "", rssi: device?.rssi, isBonded: device?.isBonded ?? false)
+            guard let device = await service.objects.devices[path] else {
+                return GATTPeer(address: BLEAddress(bytesOf: path))
+            }
+            return GATTPeer(device)
         }
     }
 

@@ -205,6 +205,14 @@ extension BlueZService {
         book.linkEnded(link.path)
     }
 
+    /// What is known of a device, if the adapter knows it.
+    func peer(_ target: BLETarget, _ choice: AdapterChoice) -> GATTPeer? {
+        guard let adapter = objects.adapter(choice)?.path, let device = objects.device(target, on: adapter) else {
+            return nil
+        }
+        return GATTPeer(device)
+    }
+
     // MARK: Bonds
 
     /// Removes the device and its keys. Nothing happens when it has none.
@@ -235,5 +243,13 @@ extension BlueZService {
             }
         }
         _ = await wait(upTo: Self.disconnectTime) { $0.objects.devices[path] == nil }
+    }
+}
+
+extension GATTPeer {
+    init(_ device: BlueZDevice) {
+        self.init(
+            address: device.address ?? BLEAddress(bytesOf: device.path), name: device.name, rssi: device.rssi,
+            isBonded: device.isBonded)
     }
 }

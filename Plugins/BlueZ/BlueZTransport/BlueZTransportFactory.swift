@@ -41,7 +41,8 @@ public struct BlueZTransportFactory: TransportFactory {
                 .configurationInvalid, issues.map(\.message).joined(separator: "; "),
                 context: .init(device: settings.device))
         }
-        _ = BlueZCentral(service, bluez, log: settings.environment.log)
-        throw MeshError(.notSupported, "the module bluez is being built")
+        return BLETransport(
+            loop: loop, central: BlueZCentral(service, bluez, log: settings.environment.log),
+            settings: bluez.transport, environment: settings.environment)
     }
 }
