@@ -132,16 +132,16 @@ async def a_socket_of_our_own_instead_of_signals(rig):
 
 async def r18_a_frame_that_is_too_long_for_the_link_is_refused_here(rig):
     radios = await rig.radios("--count", 1)
-    air = await Air.make(rig, ble(name="Roof", address=ROOF, mtu=64, bridge=radios.ports[0]))
+    air = await Air.make(rig, ble(name="Roof", address=ROOF, mtu=140, bridge=radios.ports[0]))
     air.host.configure(bluez(pin=PIN, protocol="companion"), share("roof"))
     await air.host.start()
     await air.host.ready("roof")
     client = await Companion.connect(await air.host.address("roof"))
     await client.greet("rig", 3)
     mark = air.radio.mark()
-    answer = await client.ask(bytes([0x03, 0, 0, 0, 0, 0, 0]) + b"x" * 100)   # a channel message
-    equal(answer[0], 1, "answer to a frame of 107 bytes on a link for 61")
-    assert all(each["len"] <= 61 for each in air.radio.all("rx_write", mark)), air.radio.all("rx_write", mark)
+    answer = await client.ask(bytes([0x03, 0, 0, 0, 0, 0, 0]) + b"x" * 135)   # a channel message
+    equal(answer[0], 1, "answer to a frame of 142 bytes on a link for 137")
+    assert all(each["len"] <= 137 for each in air.radio.all("rx_write", mark)), air.radio.all("rx_write", mark)
     equal((await air.state())["state"], "ready")
 
 
