@@ -7,7 +7,7 @@ from ble_worlds import PIN, ROOF, Air, ble, bluez, equal, eventually
 
 REPEATS = int(os.environ.get("MESHHOST_BLE_FAULTS", "20"))
 # Deadlines that a test can wait for.
-SHORT = {"connect_timeout": "1s", "discovery_timeout": "1s", "rediscovery_timeout": "1s", "pairing_timeout": "1s",
+SHORT = {"connect_timeout": "1s", "discovery_timeout": "1s", "rediscovery_timeout": "1s", "pairing_timeout": "5s",
          "subscribe_timeout": "1s", "write_timeout": "1s"}
 
 
