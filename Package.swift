@@ -51,9 +51,13 @@ let package = Package(
         .library(name: "MeshTransportTesting", targets: ["MeshTransportTesting"]),
         .library(name: "MeshTCPTransport", targets: ["MeshTCPTransport"]),
         .library(name: "MeshMockTransport", targets: ["MeshMockTransport"]),
+        .library(name: "MeshBLE", targets: ["MeshBLE"]),
+        .library(name: "MeshDBus", targets: ["MeshDBus"]),
+        .library(name: "MeshBlueZTransport", targets: ["MeshBlueZTransport"]),
         // Modules: what the daemon loads when a config names them.
         .library(name: "meshhost-tcp", type: .dynamic, targets: ["TCPModule"]),
         .library(name: "meshhost-mock", type: .dynamic, targets: ["MockModule"]),
+        .library(name: "meshhost-bluez", type: .dynamic, targets: ["BlueZModule"]),
         // Modules that only the tests load.
         .library(name: "fixture-rude", type: .dynamic, targets: ["RudeModule"]),
         .library(name: "fixture-other-major", type: .dynamic, targets: ["OtherMajorModule"]),
@@ -63,6 +67,7 @@ let package = Package(
         // C
         .systemLibrary(name: "CLibUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         // OpenSSL is loaded when it is first needed, not linked, so there is no pkgConfig (Sources/COpenSSL/shim.h).
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
         .target(name: "CTransportABI", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
@@ -76,6 +81,8 @@ let package = Package(
         swiftTarget("MeshTransportAPI"),
         // runtime
         swiftTarget("MeshLoop", ["CLibUV"]),
+        swiftTarget("MeshDBus", ["CDBus", "MeshLoop"]),
+        swiftTarget("MeshBLE", ["MeshTransportAPI", "MeshLoop", "MeshWire"]),
         swiftTarget("MeshRuntime", ["MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshJournal", ["CSQLite", "MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshModuleHost", ["CTransportABI", "MeshTransportAPI", "MeshLoop"]),
@@ -103,6 +110,10 @@ let package = Package(
             "MeshMockTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire", "MeshCompanion"],
             path: "Plugins/Mock/MockTransport"),
         moduleTarget("MockModule", ["MeshMockTransport"], path: "Plugins/Mock/MockModule"),
+        swiftTarget(
+            "MeshBlueZTransport", ["MeshTransportAPI", "MeshLoop", "MeshBLE", "MeshDBus"],
+            path: "Plugins/BlueZ/BlueZTransport"),
+        moduleTarget("BlueZModule", ["MeshBlueZTransport"], path: "Plugins/BlueZ/BlueZModule"),
         // tests
         .target(
             name: "MeshTestSupport", dependencies: ["MeshLoop"], path: "Tests/MeshTestSupport", swiftSettings: common),
@@ -116,6 +127,11 @@ let package = Package(
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
+        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "MeshTestSupport"]),
+        tests("MeshBLETests", ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTestSupport"]),
+        tests(
+            "MeshBlueZTests",
+            ["MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
         tests(
             "MeshJournalTests",
             ["MeshJournal", "MeshTransportAPI", "MeshLoop", "MeshTestSupport", "JournalProgram"]),

@@ -54,17 +54,8 @@ extension HostDaemon {
         }
     }
 
-    /// An option of this name takes the link's `connect_timeout`, unless the device sets it.
-    private static let connectTimeoutOption = "connect_timeout"
-
     /// What the coordinator needs to know of a device.
     func settings(of device: DeviceConfig, _ running: Running) -> DeviceSettings {
-        var policy = ReconnectionPolicy()
-        policy.firstDelay = device.link.backoffFirst
-        policy.maximumDelay = device.link.backoffMaximum
-        policy.maximumRetries = device.link.maximumRetries == 0 ? nil : Int(device.link.maximumRetries)
-        policy.stableAfter = device.link.stableAfter
-        policy.contentionDelay = device.link.contentionBackoff
         let factory: Result<any TransportFactory, MeshError>
         do throws(MeshError) {
             factory = .success(try catalog.factory(device.module))
@@ -72,31 +63,17 @@ extension HostDaemon {
             factory = .failure(error)
         }
         let descriptor = (try? factory.get())?.descriptor
-        let capabilities = descriptor?.capabilities ?? []
-        // A transport with a deadline of its own says better what was too slow; the coordinator's is the last resort then.
-        let hasOwnTimeout = descriptor?.options.contains { $0.name == Self.connectTimeoutOption } ?? false
-        policy.connectTimeout = device.link.connectTimeout + (hasOwnTimeout ? .seconds(5) : .zero)
-        let adapter =
-            device.adapter.map { AdapterSettings(name: $0) } ?? (capabilities.contains(.network) ? .network : nil)
         let session: any LinkSession =
             device.deviceProtocol == .companion ? session(for: device.name, running) : DrainSession()
         return DeviceSettings(
-            name: device.name, link: DeviceLinkSettings(policy: policy, adapter: adapter), session: session,
+            name: device.name, link: DeviceLinkSettings(device, descriptor), session: session,
             initialIntent: device.autoconnect ? .connect : .disconnect
         ) { environment throws(MeshError) in
             // Secrets are read for each new transport: a credential may have been renewed.
-            var written = try device.resolvedOptions(
-                SecretSource(environment: ProcessInfo.processInfo.environment))
-            if hasOwnTimeout, written[Self.connectTimeoutOption] == nil {
-                written[Self.connectTimeoutOption] = .string(device.link.connectTimeout.optionText)
-            }
             let factory = try factory.get()
-            let (values, issues) = factory.check(written)
-            if let issue = issues.first {
-                throw MeshError(.configurationInvalid, "option \"\(issue.option)\": \(issue.message)")
-            }
             return try factory.makeTransport(
-                TransportSettings(device: device.name, options: values, written: written, environment: environment))
+                TransportSettings(
+                    device, of: factory, SecretSource(environment: ProcessInfo.processInfo.environment), environment))
         }
     }
 

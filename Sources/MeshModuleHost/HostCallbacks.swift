@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import CTransportABI
+internal import FoundationEssentials
 internal import Glibc
 internal import MeshLoop
 internal import MeshTransportAPI
@@ -32,6 +33,7 @@ enum HostCallbacks {
         api.pointee.stopped = hostStopped
         api.pointee.secret = hostSecret
         api.pointee.link_event = hostLinkEvent
+        api.pointee.managed = hostManaged
         return UnsafePointer(api)
     }
 }
@@ -98,5 +100,13 @@ private func hostSecret(
 }
 
 private func hostLinkEvent(_ context: OpaquePointer?, _ link: mh_link, _ kind: Int32, _ value: UInt64) {
-    inbox(context)?.post(.linkEvent(link, kind: kind, value), for: link, isDroppable: true)
+    if kind == MH_EVENT_ADAPTER {
+        inbox(context)?.adapterChanged(link, value)
+    } else {
+        inbox(context)?.post(.linkEvent(link, kind: kind, value), for: link, isDroppable: true)
+    }
+}
+
+private func hostManaged(_ context: OpaquePointer?, _ request: UInt64, _ status: mh_status, _ result: mh_str) {
+    inbox(context)?.managed(request, status, Data(result))
 }

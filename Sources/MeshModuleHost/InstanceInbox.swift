@@ -17,6 +17,7 @@ enum HostEvent: Sendable {
     case found(ScanResult)
     case metric(String, kind: Int32, Double)
     case linkEvent(mh_link, kind: Int32, UInt64)
+    case managed(request: UInt64, mh_status, Data)
     case stopped
 }
 
@@ -48,6 +49,10 @@ final class InstanceInbox: Sendable {
         /// Calls the owner on its loop; nil once the inbox is closed.
         var wake: (@Sendable () -> Void)?
         var accounts: [mh_link: Account] = [:]
+        /// Links that have ended and whose adapter may still be reported.
+        var ended: Set<mh_link> = []
+        /// Requests that have no answer yet.
+        var requests: Set<UInt64> = []
         /// The cookie of the `send` that is running now, and its `tx_done` if that has come already.
         var sending: UInt64?
         var sendingStatus: mh_status?
@@ -107,9 +112,26 @@ final class InstanceInbox: Sendable {
         }
     }
 
-    /// The last word about a link; later calls about it are late.
+    /// The last word about a link but for its adapter; later calls about it are late.
     func linkDown(_ link: mh_link, _ status: mh_status, detail: String) {
-        post(late: { $0.accounts.removeValue(forKey: link) == nil }, .linkDown(link, status, detail: detail))
+        post(
+            late: { state in
+                guard state.accounts.removeValue(forKey: link) != nil else { return true }
+                state.ended.insert(link)
+                return false
+            }, .linkDown(link, status, detail: detail))
+    }
+
+    /// The adapter of a link, or of one that has ended, came or went.
+    func adapterChanged(_ link: mh_link, _ value: UInt64) {
+        post(
+            late: { $0.accounts[link] == nil && !$0.ended.contains(link) }, isDroppable: true,
+            .linkEvent(link, kind: MH_EVENT_ADAPTER, value))
+    }
+
+    /// The one answer to a request.
+    func managed(_ request: UInt64, _ status: mh_status, _ result: Data) {
+        post(late: { $0.requests.remove(request) == nil }, .managed(request: request, status, result))
     }
 
     /// Something about one link.
@@ -172,6 +194,8 @@ final class InstanceInbox: Sendable {
             state.wake = nil
             state.events = []
             state.accounts = [:]
+            state.ended = []
+            state.requests = []
         }
     }
 
@@ -179,8 +203,25 @@ final class InstanceInbox: Sendable {
         state.withLock { $0.accounts[link] = Account() }
     }
 
+    /// The link has ended. Its adapter may still be reported, until ``forgetLink(_:)``.
     func closeLink(_ link: mh_link) {
-        state.withLock { _ = $0.accounts.removeValue(forKey: link) }
+        state.withLock { state in
+            state.accounts[link] = nil
+            state.ended.insert(link)
+        }
+    }
+
+    func forgetLink(_ link: mh_link) {
+        state.withLock { _ = $0.ended.remove(link) }
+    }
+
+    func openRequest(_ request: UInt64) {
+        state.withLock { _ = $0.requests.insert(request) }
+    }
+
+    /// Nobody waits for the answer any more.
+    func closeRequest(_ request: UInt64) {
+        state.withLock { _ = $0.requests.remove(request) }
     }
 
     /// What has come since the last call. `spare` is an emptied array whose memory is used for what comes next.

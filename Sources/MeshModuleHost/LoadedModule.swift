@@ -102,6 +102,17 @@ extension Data {
     }
 }
 
+extension Data {
+    /// Copies a module's text; empty where it is longer than 1 MiB.
+    init(_ text: mh_str) {
+        guard let start = text.ptr, text.len <= 1 << 20 else {
+            self.init()
+            return
+        }
+        self.init(bytes: start, count: text.len)
+    }
+}
+
 extension String {
     /// Copies a module's text; at most 4 KiB, and broken UTF-8 is repaired.
     init(_ text: mh_str) {

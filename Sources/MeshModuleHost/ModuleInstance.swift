@@ -24,17 +24,26 @@ final class ModuleInstance: @unchecked Sendable {
         var frames: FrameQueue
     }
 
+    /// Whom the adapter of an ended link concerns, if it still exists.
+    private struct Ended {
+        weak var transport: ModuleTransport?
+    }
+
     private static let slowOp: Duration = .milliseconds(50)
     private static let wedgedOp: Duration = .seconds(2)
 
     let module: LoadedModule
     let loop: EventLoop
     private let log: LogSink
-    private let handle: OpaquePointer
-    private let inbox: InstanceInbox
+    let handle: OpaquePointer
+    let inbox: InstanceInbox
     private let stopDeadline: Duration
+    /// What was asked with `manage` and is not answered yet.
+    let requests: ManagedRequests
     private var phase = Phase.running
     private var routes: [mh_link: Route] = [:]
+    /// The last link of each transport that has none now.
+    private var ended: [mh_link: Ended] = [:]
     private var lastLink: UInt32 = 0
     private var spare: [HostEvent] = []
     private var scanners: [Int: AsyncStream<ScanResult>.Continuation] = [:]
@@ -60,7 +69,7 @@ final class ModuleInstance: @unchecked Sendable {
                 module: name)
         }
         let instance = ModuleInstance(
-            module, loop: loop, log: log, handle: handle, inbox: inbox, stopDeadline: settings.stopDeadline)
+            module, loop: loop, log: log, handle: handle, inbox: inbox, settings: settings)
         // Broken by close(): the inbox lives for ever, the instance must not.
         inbox.open { loop.perform { instance.drain() } }
         let started = instance.timed("start") { module.ops.start(handle) }
@@ -75,14 +84,15 @@ final class ModuleInstance: @unchecked Sendable {
 
     private init(
         _ module: LoadedModule, loop: EventLoop, log: LogSink, handle: OpaquePointer, inbox: InstanceInbox,
-        stopDeadline: Duration
+        settings: ModuleSettings
     ) {
         self.module = module
         self.loop = loop
         self.log = log
         self.handle = handle
         self.inbox = inbox
-        self.stopDeadline = stopDeadline
+        stopDeadline = settings.stopDeadline
+        requests = ManagedRequests(loop, grace: settings.disconnectDeadline)
     }
 
     var isRunning: Bool {
@@ -108,9 +118,18 @@ final class ModuleInstance: @unchecked Sendable {
         return (link, frames)
     }
 
+    /// The link has ended. What the module says of its adapter still reaches its transport, until ``forgetLink(_:)``.
     func closeLink(_ link: mh_link) {
-        routes[link] = nil
+        guard let route = routes.removeValue(forKey: link) else { return }
+        for (other, end) in ended where end.transport == nil { forgetLink(other) }
+        ended[link] = Ended(transport: route.transport)
         inbox.closeLink(link)
+    }
+
+    /// The transport of this ended link has a new one.
+    func forgetLink(_ link: mh_link) {
+        ended[link] = nil
+        inbox.forgetLink(link)
     }
 
     func connect(_ link: mh_link, device: String, options: [String: JSONValue]) -> mh_status {
@@ -167,12 +186,15 @@ final class ModuleInstance: @unchecked Sendable {
             let isExpected = routes[cookie >> 32]?.transport.assumeIsolated { $0.sendDone(cookie, status) } ?? false
             if !isExpected { brokenRules += 1 }
         case .linkEvent(let link, let kind, let value):
-            routes[link]?.transport.assumeIsolated { $0.linkEvent(kind, value) }
+            let transport = routes[link]?.transport ?? (kind == MH_EVENT_ADAPTER ? ended[link]?.transport : nil)
+            transport?.assumeIsolated { $0.linkEvent(kind, value) }
         case .found(let result):
             for scanner in scanners.values { scanner.yield(result) }
         case .metric(let name, let kind, let value):
             guard metrics[name] != nil || metrics.count < 256 else { break }
             metrics[name] = kind == MH_METRIC_COUNTER ? metrics[name, default: 0] + value : value
+        case .managed(let request, let status, let result):
+            requests.answered(request, status, result)
         case .stopped:
             stopped()
         }
@@ -251,6 +273,8 @@ final class ModuleInstance: @unchecked Sendable {
             }
         }
         routes = [:]
+        ended = [:]
+        requests.endAll()
         for scanner in scanners.values { scanner.finish() }
         scanners = [:]
         if case .stopping(_, let waiters) = before {
@@ -282,7 +306,7 @@ final class ModuleInstance: @unchecked Sendable {
     }
 
     /// Runs an op and holds the module to its promise to return at once.
-    private func timed<Result>(_ op: StaticString, _ body: () -> Result) -> Result {
+    func timed<Result>(_ op: StaticString, _ body: () -> Result) -> Result {
         let start = loop.now
         let result = body()
         let elapsed = loop.now - start
@@ -306,8 +330,12 @@ public struct ModuleSettings: Sendable {
     public var byteLimit = 1 << 20
     /// How long a module may take to answer `stop`.
     public var stopDeadline: Duration = .seconds(5)
-    /// How long a module may take to answer `disconnect`.
+    /// How long a module may take to answer `disconnect`, and to end a request that is not wanted any more.
     public var disconnectDeadline: Duration = .seconds(5)
+    /// How long a pairing may take.
+    public var pairDeadline: Duration = .seconds(90)
+    /// How long any other request may take.
+    public var manageDeadline: Duration = .seconds(15)
 
     public init() {}
 }

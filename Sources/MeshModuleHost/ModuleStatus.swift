@@ -49,7 +49,10 @@ public struct ModuleStatus: Sendable, Hashable {
         vendor = module.descriptor.vendor
         license = module.descriptor.license
         abi = module.abi
-        let words = ["scan", "multilink", "pairing", "stream", "pipelined-reads", "send-without-response", "network"]
+        let words = [
+            "scan", "multilink", "pairing", "stream", "pipelined-reads", "send-without-response", "network", "adapter",
+            "own-deadlines",
+        ]
         capabilities = words.enumerated().filter { module.capabilities & (1 << $0.offset) != 0 }.map(\.element)
     }
 }

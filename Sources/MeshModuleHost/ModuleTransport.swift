@@ -51,6 +51,8 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
     private var state = State.idle
     private var closingWaiters: [CheckedContinuation<Void, Never>] = []
     private var frames: FrameQueue?
+    /// The link before this one, whose adapter the module may still report.
+    private var last: (instance: ModuleInstance, link: mh_link)?
     private var framesDropped = 0
     private var lastError: MeshError?
 
@@ -77,7 +79,9 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
         } catch {
             throw fault(error)
         }
+        if let last { last.instance.forgetLink(last.link) }
         let (id, frames) = instance.openLink(for: self)
+        last = (instance, id)
         let link = Link(id: id, instance: instance, frames: frames)
         self.frames = frames
         let error = await withTaskCancellationHandler {

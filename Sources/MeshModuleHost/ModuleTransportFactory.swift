@@ -12,16 +12,16 @@ public final class ModuleTransportFactory: TransportScanning {
     public let descriptor: TransportDescriptor
     /// The module.
     public let module: LoadedModule
-    private let loop: EventLoop
-    private let instances: ModuleInstances
-    private let settings: ModuleSettings
+    let loop: EventLoop
+    let instances: ModuleInstances
+    let limits: ModuleSettings
 
     /// `log` gets what the module says on its own account; what it says for one device may go there, too. Runs nothing.
     public init(module: LoadedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings = ModuleSettings()) {
         descriptor = module.descriptor
         self.module = module
         self.loop = loop
-        self.settings = settings
+        limits = settings
         instances = ModuleInstances(module: module, loop: loop, log: log, settings: settings)
     }
 
@@ -31,7 +31,7 @@ public final class ModuleTransportFactory: TransportScanning {
     }
 
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
-        ModuleTransport(module: module, settings: settings, limits: self.settings, instances: instances)
+        ModuleTransport(module: module, settings: settings, limits: limits, instances: instances)
     }
 
     public func scan() async throws -> AsyncStream<ScanResult> {

@@ -10,11 +10,15 @@ internal import MeshTransportAPI
 actor ExportedInstance {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-    private nonisolated let host: HostHandle
-    private let factory: any TransportFactory
+    nonisolated let host: HostHandle
+    let factory: any TransportFactory
     private var links: [mh_link: ExportedLink] = [:]
+    /// By their names. They stay when their link ends: see ``ExportedDevice``.
+    private var devices: [String: ExportedDevice] = [:]
+    /// What is being done with `manage`.
+    var requests: [UInt64: Task<Void, Never>] = [:]
     private var scanning: Task<Void, Never>?
-    private var stopping: Task<Void, Never>?
+    private(set) var stopping: Task<Void, Never>?
 
     init(loop: EventLoop, host: HostHandle, factory: any TransportFactory) {
         self.loop = loop
@@ -24,31 +28,56 @@ actor ExportedInstance {
 
     // MARK: Links
 
-    func connect(_ id: mh_link, device: String, options: Data) -> mh_status {
+    func connect(_ id: mh_link, device name: String, options: Data) -> mh_status {
         guard stopping == nil, links[id] == nil else { return MH_ECLOSED }
         guard case .object(let written)? = try? JSONValue(parsing: options) else { return MH_EINVAL }
-        let (values, issues) = factory.check(written)
-        let reports = ReportBox()
-        let environment = TransportEnvironment(
-            log: host.log.adding([("device", device)]), linkEvents: ReportBox.sink(reports, id, host))
-        let transport: any MeshTransport
-        do throws(MeshError) {
-            guard issues.isEmpty else {
-                throw MeshError(.configurationInvalid, issues.map(\.message).joined(separator: "; "))
+        let device: ExportedDevice
+        var predecessor: (any MeshTransport)?
+        if let kept = devices[name], kept.options == written, !kept.reports.isInUse {
+            device = kept
+        } else {
+            do throws(MeshError) {
+                device = try makeDevice(name, written)
+            } catch {
+                // Not as the result of the op, which could not say what is wrong.
+                host.linkDown(id, error.code.abiStatus, detail: error.message)
+                return MH_OK
             }
-            transport = try factory.makeTransport(
-                TransportSettings(device: device, options: values, written: written, environment: environment))
-        } catch {
-            // Not as the result of the op, which could not say what is wrong.
-            host.linkDown(id, error.code.abiStatus, detail: error.message)
-            return MH_OK
+            if let old = devices.updateValue(device, forKey: name) {
+                // One that is in use is ended by its link.
+                predecessor = old.reports.isInUse ? nil : old.transport
+                old.reports.close()
+            }
         }
-        let link = ExportedLink(id, loop: loop, host: host, transport: transport, reports: reports)
+        device.reports.begin(id)
+        let link = ExportedLink(
+            id, loop: loop, host: host, transport: device.transport, reports: device.reports, after: predecessor)
         links[id] = link
         link.assumeIsolated { link in
             link.start { self.assumeIsolated { $0.links[id] = nil } }
         }
         return MH_OK
+    }
+
+    private func makeDevice(
+        _ name: String, _ written: [String: JSONValue]
+    ) throws(MeshError) -> ExportedDevice {
+        let reports = LinkReports(host)
+        let environment = TransportEnvironment(
+            log: host.log.adding([("device", name)]), linkEvents: { reports.report($0) })
+        let transport = try factory.makeTransport(settings(name, written, environment))
+        return ExportedDevice(options: written, transport: transport, reports: reports)
+    }
+
+    /// A device's settings; throws what is wrong with its options.
+    func settings(
+        _ name: String, _ written: [String: JSONValue], _ environment: TransportEnvironment
+    ) throws(MeshError) -> TransportSettings {
+        let (values, issues) = factory.check(written)
+        guard issues.isEmpty else {
+            throw MeshError(.configurationInvalid, issues.map(\.message).joined(separator: "; "))
+        }
+        return TransportSettings(device: name, options: values, written: written, environment: environment)
     }
 
     func disconnect(_ id: mh_link) -> mh_status {
@@ -107,9 +136,16 @@ actor ExportedInstance {
 
     private func endAll() async {
         scanning?.cancel()
+        for request in requests.values { request.cancel() }
         await scanning?.value
+        for request in requests.values { await request.value }
         for link in links.values { await link.disconnect() }
         for link in links.values { await link.finished() }
+        for device in devices.values {
+            device.reports.close()
+            await device.transport.disconnect()
+        }
+        devices = [:]
         host.stopped()
     }
 

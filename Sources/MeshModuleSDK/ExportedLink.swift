@@ -5,7 +5,6 @@ internal import CTransportABI
 internal import FoundationEssentials
 internal import MeshLoop
 internal import MeshTransportAPI
-internal import Synchronization
 
 /// One link of the module: a transport, the task that connects it and pumps its frames to the host, and the task that
 /// sends.
@@ -20,12 +19,6 @@ actor ExportedLink {
         var withoutResponse: Bool
     }
 
-    /// What the transport reported of itself, from any thread.
-    struct Reports: Sendable {
-        var info: LinkInfo?
-        var reason: MeshError?
-    }
-
     /// How many frames of the host may wait for the transport.
     private static let sendLimit = 64
 
@@ -37,7 +30,9 @@ actor ExportedLink {
     private let transport: any MeshTransport
     /// The transport again, where it can do without tasks.
     private let direct: (any DirectTransport)?
-    private let reports: ReportBox
+    private let reports: LinkReports
+    /// The device's transport before this one, for other options: it must have ended first.
+    private let predecessor: (any MeshTransport)?
     private let executor: LoopTaskExecutor
     private var task: Task<Void, Never>?
     private var isEnding = false
@@ -49,13 +44,17 @@ actor ExportedLink {
     private var lastDiagnostics = JSONValue.object([:])
     private var diagnosing: Task<Void, Never>?
 
-    init(_ id: mh_link, loop: EventLoop, host: HostHandle, transport: any MeshTransport, reports: ReportBox) {
+    init(
+        _ id: mh_link, loop: EventLoop, host: HostHandle, transport: any MeshTransport, reports: LinkReports,
+        after predecessor: (any MeshTransport)?
+    ) {
         self.id = id
         self.loop = loop
         self.host = host
         self.transport = transport
         direct = transport as? any DirectTransport
         self.reports = reports
+        self.predecessor = predecessor
         executor = loop.taskExecutor
     }
 
@@ -84,6 +83,7 @@ actor ExportedLink {
     }
 
     private func run() async {
+        await predecessor?.disconnect()
         do {
             try await transport.connect()
         } catch {
@@ -91,19 +91,20 @@ actor ExportedLink {
             await transport.disconnect()
             return over(MeshError(wrapping: error))
         }
-        host.linkUp(id, reports.current.info)
+        host.linkUp(id, reports.facts.info)
         if !isEnding { await pump(transport.receivedData) }
         isEnding = true
         // A task that is cancelled already; a transport must be free to wait in `disconnect` all the same.
         await Task(executorPreference: executor) { [transport] in await transport.disconnect() }.value
         await sending?.value
         await diagnosing?.value
-        over(reports.current.reason)
+        over(reports.facts.reason)
     }
 
     private func over(_ error: MeshError?) {
         isEnding = true
         let error = error ?? (task?.isCancelled == true ? MeshError(.cancelled, "") : MeshError(.linkClosed, ""))
+        reports.end()
         host.linkDown(id, error.code.abiStatus, detail: error.message)
     }
 
@@ -197,26 +198,5 @@ actor ExportedLink {
             if !isOver { diagnosing = task }
         }
         return lastDiagnostics
-    }
-}
-
-/// What a transport reported of itself, from any thread.
-final class ReportBox: Sendable {
-    private let reports = Mutex(ExportedLink.Reports())
-
-    var current: ExportedLink.Reports { reports.withLock { $0 } }
-
-    /// The sink for a transport's events: what is an event for the host goes there at once.
-    static func sink(_ box: ReportBox, _ id: mh_link, _ host: HostHandle) -> @Sendable (LinkEvent) -> Void {
-        { event in
-            switch event {
-            case .phase(let phase): host.linkEvent(id, MH_EVENT_PHASE, phase.abiValue)
-            case .up(let info): box.reports.withLock { $0.info = info }
-            case .down(let reason): box.reports.withLock { $0.reason = reason }
-            case .framesDropped(let count): host.linkEvent(id, MH_EVENT_FRAMES_DROPPED, UInt64(clamping: count))
-            case .bytesSkipped(let count): host.linkEvent(id, MH_EVENT_BYTES_SKIPPED, UInt64(clamping: count))
-            case .adapter(let available): host.linkEvent(id, MH_EVENT_ADAPTER, available ? 1 : 0)
-            }
-        }
     }
 }

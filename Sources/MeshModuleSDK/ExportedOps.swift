@@ -23,6 +23,8 @@ func makeExportedOps() -> mh_transport_ops {
     ops.destroy = exportedDestroy
     ops.rx_ready = exportedReceiveReady
     ops.send_without_response = exportedSendWithoutResponse
+    ops.manage = exportedManage
+    ops.manage_cancel = exportedManageCancel
     return ops
 }
 
@@ -56,7 +58,7 @@ private func exportedValidate(_ options: mh_str, _ sink: mh_sink?, _ context: Un
 private func exportedCreate(
     _ api: UnsafePointer<mh_host_api>?, _: mh_str, _ out: UnsafeMutablePointer<OpaquePointer?>?
 ) -> mh_status {
-    guard let api, let out, Int(api.pointee.struct_size) >= MemoryLayout<mh_host_api>.size else { return MH_EINVAL }
+    guard let api, let out, Int(api.pointee.struct_size) >= HostHandle.neededSize else { return MH_EINVAL }
     let host = HostHandle(api)
     let loop = EventLoop(wrapping: host.loop)
     let instance = ExportedInstance(
@@ -107,6 +109,18 @@ private func exportedDiagnostics(
     guard let sink else { return MH_EINVAL }
     onInstance(handle, JSONValue.object([:])) { $0.diagnostics() }.serialized().withABIBytes { sink(context, $0) }
     return MH_OK
+}
+
+private func exportedManage(
+    _ handle: OpaquePointer?, _ request: UInt64, _ verb: mh_str, _ params: mh_str
+) -> mh_status {
+    let verb = String(decoding: Data(verb), as: UTF8.self)
+    let params = Data(params)
+    return onInstance(handle, MH_EINVAL) { $0.manage(request, verb, params) }
+}
+
+private func exportedManageCancel(_ handle: OpaquePointer?, _ request: UInt64) -> mh_status {
+    onInstance(handle, MH_EINVAL) { $0.cancelManaged(request) }
 }
 
 private func exportedStop(_ handle: OpaquePointer?) -> mh_status {

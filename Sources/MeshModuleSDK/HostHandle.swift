@@ -11,6 +11,9 @@ internal import Synchronization
 /// Sendable: the table is immutable and valid until `destroy` returns, its functions may be called from any thread, and
 /// what may be late (log records, events of a transport's own threads) goes through `isOpen`.
 final class HostHandle: @unchecked Sendable {
+    /// What a host of ABI 1.0 fills: all that links need.
+    static let neededSize = MemoryLayout<mh_host_api>.offset(of: \.managed)!
+
     private let api: UnsafePointer<mh_host_api>
     private let isOpen = Mutex(true)
 
@@ -79,6 +82,15 @@ final class HostHandle: @unchecked Sendable {
                         advertisement)
                 }
             }
+        }
+    }
+
+    /// Only a host that has `managed` asks anything.
+    func managed(_ request: UInt64, _ status: mh_status, _ result: JSONValue) {
+        guard Int(api.pointee.struct_size) > Self.neededSize else { return }
+        result.serialized().withABIBytes { bytes in
+            let text = mh_str(ptr: UnsafeRawPointer(bytes.ptr)?.assumingMemoryBound(to: CChar.self), len: bytes.len)
+            api.pointee.managed(api.pointee.ctx, request, status, text)
         }
     }
 

@@ -45,6 +45,10 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable {
     public static let pipelinedReads = TransportCapabilities(rawValue: 1 << 4)
     /// Links go through the IP network: they wait while it is away.
     public static let network = TransportCapabilities(rawValue: 1 << 6)
+    /// Links go through a local adapter, which makes one at a time: that of the option `adapter`, else one for all.
+    public static let adapter = TransportCapabilities(rawValue: 1 << 7)
+    /// `connect` always ends by itself, with an error that says what was too slow.
+    public static let ownDeadlines = TransportCapabilities(rawValue: 1 << 8)
 }
 
 /// What code hands to a new transport: which device, its options, and where its reports go.

@@ -29,7 +29,7 @@ enum Fixture {
             numbers.flatMap { n in withUnsafeBytes(of: n.littleEndian, Array.init) }
         }
         var bytes = try bytes("rude")
-        try bytes.replace(row([88, 1, 0, 0]), with: row([size, major, 0, minorNeeded]))
+        try bytes.replace(row([88, 1, 1, 0]), with: row([size, major, 1, minorNeeded]))
         if let (old, new) = replacing {
             try bytes.replace(Array(old.utf8) + [0], with: Array(new.utf8) + [0], everywhere: everywhere)
         }
@@ -138,6 +138,13 @@ func code(
     } catch {
         return (error as? MeshError)?.code
     }
+}
+
+/// Waits for what nothing tells of. The loop turns meanwhile.
+func until(
+    _ loop: EventLoop, isolation: isolated (any Actor)? = #isolation, _ condition: () async -> Bool
+) async throws {
+    while await !condition() { try await loop.sleep(for: .milliseconds(1)) }
 }
 
 /// The number in the first four bytes of a frame.

@@ -10,15 +10,22 @@ import Testing
 @testable import MeshModuleHost
 
 /// The host and the module kit against each other, through a real shared object.
-@Suite(.timeLimit(.minutes(1))) struct ScriptedModuleTests {
+@Suite(.timeLimit(.minutes(20))) struct ScriptedModuleTests {
     @Test func `the description crosses with its option table`() throws {
         let module = try ModuleLoader().load("scripted", path: Fixture.path("scripted"))
         #expect(module.descriptor.version == "2.3.4")
-        #expect(module.descriptor.options.map(\.name) == ["script", "count", "code", "pause", "password"])
-        #expect(module.descriptor.options[0].defaultText == nil)
+        #expect(module.abi == "1.1")
+        #expect(
+            module.descriptor.options.map(\.name) == [
+                "script", "count", "code", "pause", "password", "address", "adapter", "pin", "connect_timeout",
+            ])
+        #expect(module.descriptor.options[0].defaultText == "echo")
         #expect(module.descriptor.options[3].kind == .duration)
         #expect(module.descriptor.options[4].isSecret)
-        #expect(ModuleStatus(module).capabilities == ["scan", "multilink", "pipelined-reads"])
+        #expect(
+            ModuleStatus(module).capabilities == [
+                "scan", "multilink", "pairing", "pipelined-reads", "adapter", "own-deadlines",
+            ])
     }
 
     @Test func `frames go both ways and nothing is left after the end`() async throws {
@@ -96,6 +103,7 @@ import Testing
             let tcp = ModuleTransportFactory(
                 module: try ModuleLoader().load("tcp", path: "\(folder)/libmeshhost-tcp.so"), loop: actor.loop,
                 log: .none)
+            #expect(tcp.check([:]).issues.map(\.option) == ["host"])
             let transport = try bench.transport(["script": "echo"])
             try await transport.connect()
             // Port 1 (tcpmux) listens nowhere.
@@ -151,17 +159,19 @@ import Testing
             let bench = try Bench("scripted", actor.loop)
             let transport = try bench.transport(["script": "hang"])
             let start = actor.loop.now
+            // How many attempts the module has begun, and hangs in.
+            let begun = { bench.recorder.summary.count { $0 == "phase connecting" } }
             let attempt = Task { await code { try await transport.connect() } }
-            try await actor.loop.sleep(for: .milliseconds(5))
+            try await until(actor.loop) { begun() == 1 }
             attempt.cancel()
             #expect(await attempt.value == .cancelled)
             #expect(actor.loop.now - start >= .milliseconds(20))
             let second = Task { await code { try await transport.connect() } }
-            try await actor.loop.sleep(for: .milliseconds(5))
+            try await until(actor.loop) { begun() == 2 }
             await transport.disconnect()
             #expect(await second.value == .cancelled)
             let third = Task { await code { try await transport.connect() } }
-            try await actor.loop.sleep(for: .milliseconds(5))
+            try await until(actor.loop) { begun() == 3 }
             await bench.factory.shutDown()
             #expect(await third.value != nil)
         }
@@ -214,7 +224,7 @@ import Testing
     @Test func `bad options are refused by table, by module and at connect`() async throws {
         try await onLoop { actor in
             let bench = try Bench("scripted", actor.loop)
-            #expect(bench.factory.check([:]).issues.map(\.option) == ["script"])
+            #expect(bench.factory.check(["scrip": "echo"]).issues.map(\.option) == ["scrip"])
             #expect(
                 bench.factory.check(["script": "dance"]).issues
                     == [OptionIssue(option: "script", message: "no script \"dance\"", hint: "use echo")])

@@ -112,7 +112,7 @@ actor SharingBench {
 
     private func end() async {
         await session.closeShares()
-        await coordinator.shutDown(within: .seconds(5))
+        await coordinator.shutDown(within: .seconds(600))
         await session.shutDown()
         await journal.close()
     }

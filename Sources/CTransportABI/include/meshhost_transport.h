@@ -2,7 +2,7 @@
  * meshhost: a host for mesh radios and other byte-link devices
  *
  * The module ABI: what a transport module (a .so that the host loads because a config names it) and the host agree on.
- * C11 and C++17; needs nothing but this file. All fields are of ABI 1.0 unless they say otherwise.
+ * C11 and C++17; needs nothing but this file. Everything is of ABI 1.0 unless it says otherwise.
  *
  * A module exports one function, mh_transport_entry_v1, that returns a static description of the module. The host makes
  * an instance of it, opens links to devices, sends frames and is told what happens by callbacks in mh_host_api.
@@ -45,7 +45,7 @@ extern "C" {
 #endif
 
 #define MH_ABI_MAJOR 1u /* also in the entry symbol's name */
-#define MH_ABI_MINOR 0u /* grows when fields are appended */
+#define MH_ABI_MINOR 1u /* grows when something is added; every addition says its minor */
 #define MH_ENTRY_SYMBOL "mh_transport_entry_v1"
 #define MH_MAX_FRAME 4096u /* no frame is longer, whatever a link reports */
 
@@ -110,7 +110,9 @@ typedef void (*mh_sink)(void *sink_ctx, mh_bytes chunk);
 #define MH_EVENT_PHASE 1          /* the link entered a phase; value is an MH_PHASE_... */
 #define MH_EVENT_FRAMES_DROPPED 2 /* value frames from the device found no room in the module, since the last report */
 #define MH_EVENT_BYTES_SKIPPED 3  /* value bytes belonged to no valid frame, since the last report */
-#define MH_EVENT_ADAPTER 4        /* the adapter or network of this link became usable (1) or unusable (0) */
+#define MH_EVENT_ADAPTER 4        /* the adapter or network of this link became usable (1) or unusable (0). From 1.1 on also
+                                     after link_down, until the device is connected again: so a device that waits for
+                                     its adapter learns that it is back. A 1.0 host ignores that. */
 
 #define MH_PHASE_IDLE 0
 #define MH_PHASE_WAITING_FOR_ADAPTER 1
@@ -164,8 +166,8 @@ typedef struct mh_host_api {
   /* Frames of up to max_frame bytes (1...MH_MAX_FRAME) can be sent. peer: the other end as a person would write it. */
   void (*link_up)(mh_host_ctx *, mh_link, uint32_t max_frame, mh_str peer);
 
-  /* The link ended; the last word about this link, exactly once for every connect that returned MH_OK. Before link_up it
-   * says that the attempt failed. why is MH_ECANCELED when it answers disconnect, else an error; detail says for a
+  /* The link ended; the last word about this link but MH_EVENT_ADAPTER, exactly once for every connect that returned
+   * MH_OK. Before link_up it says that the attempt failed. why is MH_ECANCELED when it answers disconnect, else an error; detail says for a
    * person what failed and what to try. Sends still unanswered end with it. */
   void (*link_down)(mh_host_ctx *, mh_link, mh_status why, mh_str detail);
 
@@ -192,6 +194,11 @@ typedef struct mh_host_api {
 
   /* What else happens on a link: MH_EVENT_... and its value. */
   void (*link_event)(mh_host_ctx *, mh_link, int32_t kind, uint64_t value);
+
+  /* ABI 1.1. How an accepted request ended; exactly once for each manage that returned MH_OK, and before stopped.
+   * result_json is a JSON object of at most 1 MiB: of MH_OK what the verb says, of an error {"detail": "..."}, which says
+   * for a person what failed and what to try. May come before manage returns. */
+  void (*managed)(mh_host_ctx *, uint64_t request, mh_status, mh_str result_json);
 } mh_host_api;
 
 /* ---- what the module gives the host ------------------------------------------------------------------------------ */
@@ -249,7 +256,31 @@ typedef struct mh_transport_ops {
   /* Optional. As send, but tx_done does not wait for the peer's acknowledgement. Used with
    * MH_CAP_SEND_WITHOUT_RESPONSE. */
   mh_status (*send_without_response)(mh_inst *, mh_link, mh_bytes frame, uint64_t cookie);
+
+  /* Optional; ABI 1.1. Begins something that is neither a link nor a scan: see MH_VERB_... request is given by the host
+   * and never reused; params_json is a JSON object, of which members that are not known are ignored. MH_OK: one
+   * managed(request) follows. An error: nothing was begun and nothing follows; MH_ENOSUP for a verb that is not known. */
+  mh_status (*manage)(mh_inst *, uint64_t request, mh_str verb, mh_str params_json);
+
+  /* Optional; ABI 1.1. The host wants a request no more: its managed follows soon, with MH_ECANCELED or with how it ended
+   * all the same. For a request that has ended: MH_ECLOSED, nothing follows. */
+  mh_status (*manage_cancel)(mh_inst *, uint64_t request);
 } mh_transport_ops;
+
+/* Verbs of manage. {device} is {"device": "NAME", "options": {...}}: a configured device's name and its options as connect
+ * gets them, or, of a device that is not configured, its address as the name and what is known as options.
+ *
+ * MH_VERB_PAIR     Pairs with a device, so that links to it need nobody: {device}. The host waits 90 s.
+ *                  Result: {"address": "...", "name": "...", "was_bonded": false, "used_passkey": true}; was_bonded: the
+ *                  keys were there before, nothing was done.
+ * MH_VERB_UNPAIR   Forgets a device's keys: {device}. The host waits 15 s. Result: {"was_bonded": true}.
+ * MH_VERB_EXAMINE  Looks whether what links need is there, changing nothing: {"devices": [{device}, ...]}, the configured
+ *                  ones. The host waits 15 s.
+ *                  Result: {"findings": [{"severity": "ok" | "note" | "problem", "subject": "hci0", "message": "...",
+ *                  "advice": "..."}, ...]}; advice, the next step, is missing where nothing is to be done. */
+#define MH_VERB_PAIR "pair"
+#define MH_VERB_UNPAIR "unpair"
+#define MH_VERB_EXAMINE "examine"
 
 /* Capabilities. */
 #define MH_CAP_SCAN (1ull << 0)                  /* ops.scan looks for devices */
@@ -259,6 +290,10 @@ typedef struct mh_transport_ops {
 #define MH_CAP_PIPELINED_READS (1ull << 4)       /* several read commands may be under way at once on a link */
 #define MH_CAP_SEND_WITHOUT_RESPONSE (1ull << 5) /* send_without_response differs from send */
 #define MH_CAP_NETWORK (1ull << 6)               /* links go through the IP network and wait while it is away */
+#define MH_CAP_ADAPTER (1ull << 7)               /* 1.1: links go through a local adapter, which makes one at a time; a
+                                                    device's is its option "adapter", else one for all of the module */
+#define MH_CAP_OWN_DEADLINES (1ull << 8)         /* 1.1: connect always ends by itself, with a reason that says what was too
+                                                    slow; the host's own deadline is a last resort, of 200 s */
 
 /* Kinds of option. */
 #define MH_OPT_STRING 1

@@ -3,26 +3,35 @@
 
 internal import MeshLoop
 internal import MeshTransportAPI
+internal import Synchronization
 
 /// Makes transports that do what their options say.
-struct ScriptedFactory: TransportScanning {
+struct ScriptedFactory: TransportFactory {
     static let descriptor = TransportDescriptor(
         name: "scripted", version: "2.3.4", vendor: "fixture vendor", license: "Apache-2.0",
-        capabilities: [.scanning, .pipelinedReads],
+        capabilities: [.scanning, .pairing, .pipelinedReads, .adapter, .ownDeadlines],
         options: [
-            OptionSpec("script", .string, default: nil, help: "echo, burst, burst_thread, hang, fail or lose."),
+            OptionSpec("script", .string, default: "echo", help: "What a link does, and a pairing."),
             OptionSpec("count", .int, default: "0", help: "How many frames a burst has."),
             OptionSpec("code", .string, default: "", help: "The slug of the error of fail and lose."),
             OptionSpec("pause", .duration, default: "0ms", help: "How long a send takes."),
             OptionSpec("password", .string, default: "", help: "Not for anybody's eyes.", secret: true),
+            OptionSpec("address", .string, default: "", help: "Where the device is."),
+            OptionSpec("adapter", .string, default: "", help: "What its links go through."),
+            OptionSpec("pin", .string, default: "", help: "For pairings.", secret: true),
+            OptionSpec("connect_timeout", .duration, default: "10s", help: "Not used."),
         ])
 
+    private static let scripts = ["adapter", "burst", "burst_thread", "count", "echo", "fail", "hang", "lose"]
+
     let loop: EventLoop
+    /// Addresses whose keys are stored.
+    let bonds = Bonds()
 
     var descriptor: TransportDescriptor { Self.descriptor }
 
     static func issues(_ options: OptionValues) -> [OptionIssue] {
-        ["echo", "burst", "burst_thread", "hang", "fail", "lose"].contains(options.string("script"))
+        scripts.contains(options.string("script"))
             ? []
             : [OptionIssue(option: "script", message: "no script \"\(options.string("script"))\"", hint: "use echo")]
     }
@@ -32,11 +41,9 @@ struct ScriptedFactory: TransportScanning {
     func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
         ScriptedTransport(loop: loop, settings: settings)
     }
+}
 
-    func scan() async throws -> AsyncStream<ScanResult> {
-        let (stream, continuation) = AsyncStream<ScanResult>.makeStream()
-        continuation.yield(ScanResult(address: "aa:1", name: "první", rssi: -70, advertisement: [1, 2, 3]))
-        continuation.yield(ScanResult(address: "aa:2", name: "", rssi: nil))
-        return stream
-    }
+/// What is paired with; lives as long as the instance.
+final class Bonds: Sendable {
+    let addresses = Mutex<Set<String>>([])
 }

@@ -14,6 +14,7 @@ actor ScriptedTransport: TransportDiagnosing {
     private var stream: AsyncStream<Data>?
     private var continuation: AsyncStream<Data>.Continuation?
     private var sent = 0
+    private var attempts = 0
 
     init(loop: EventLoop, settings: TransportSettings) {
         self.loop = loop
@@ -29,6 +30,7 @@ actor ScriptedTransport: TransportDiagnosing {
     func connect() async throws {
         settings.environment.log(.info, "connecting", [("script", script)])
         settings.environment.linkEvents(.phase(.connecting))
+        attempts += 1
         switch script {
         case "hang":
             do {
@@ -39,6 +41,14 @@ actor ScriptedTransport: TransportDiagnosing {
                 throw MeshError(.cancelled, "cancelled")
             }
         case "fail": throw scriptedError
+        case "adapter" where attempts == 1:
+            settings.environment.linkEvents(.adapter(available: false))
+            Task(executorPreference: loop.taskExecutor) { [loop, settings] in
+                try? await loop.sleep(for: settings.options.duration("pause"))
+                settings.environment.linkEvents(.phase(.idle))
+                settings.environment.linkEvents(.adapter(available: true))
+            }
+            throw MeshError(.adapterUnavailable, "the adapter is off")
         default: break
         }
         let (stream, continuation) = AsyncStream<Data>.makeStream()
@@ -47,6 +57,8 @@ actor ScriptedTransport: TransportDiagnosing {
         settings.environment.linkEvents(.up(LinkInfo(maximumFrameLength: 176, peer: "script:\(script)")))
         let count = UInt32(clamping: settings.options.int("count"))
         switch script {
+        // How often it was connected: by this transport, not only by this link.
+        case "count": continuation.yield(Self.frame(UInt32(attempts)))
         case "burst": for number in 0..<count { continuation.yield(Self.frame(number)) }
         case "burst_thread":
             Task.detached { for number in 0..<count { continuation.yield(Self.frame(number)) } }
@@ -69,7 +81,7 @@ actor ScriptedTransport: TransportDiagnosing {
 
     func send(_ data: Data) async throws {
         guard let continuation else { throw MeshError(.notConnected, "no link") }
-        let pause = settings.options.duration("pause")
+        let pause = script == "adapter" ? .zero : settings.options.duration("pause")
         if pause > .zero { try await loop.sleep(for: pause) }
         sent += 1
         if script == "lose" {

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -255,6 +256,15 @@ class Report:
         print(f"took {self.seconds():.1f} s")
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
         return 1 if self.failed or not self.passed else 0
+
+
+def reserved_port():
+    """A socket on a free port of this machine, which nobody else is given until it is closed. Whoever sets SO_REUSEADDR may
+    listen on the port, again and again; in between connections to it are refused."""
+    place = socket.socket()
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    place.bind(("127.0.0.1", 0))
+    return place
 
 
 def run(main):

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+public import FoundationEssentials
+internal import MeshBLE
+internal import MeshDBus
+public import MeshLoop
+public import MeshTransportAPI
+
+/// Makes links to Bluetooth LE devices through bluetoothd: the module `bluez`.
+public struct BlueZTransportFactory: TransportFactory {
+    private let loop: EventLoop
+    private let log: LogSink
+    private let service: BlueZService
+
+    /// All its transports run on `loop`, over one connection to the system bus.
+    /// `environment` may name another bus than the system's, in `DBUS_SYSTEM_BUS_ADDRESS`.
+    public init(
+        loop: EventLoop, log: LogSink, environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
+        self.loop = loop
+        self.log = log
+        service = BlueZService(
+            loop: loop, log: log, busAddress: DBusConnection.systemBusAddress(environment: environment))
+    }
+
+    public var descriptor: TransportDescriptor {
+        TransportDescriptor(
+            name: "bluez", version: "1.0.0", vendor: "meshhost", license: "Apache-2.0",
+            capabilities: [.pairing], options: BlueZSettings.options)
+    }
+
+    public func validate(_ options: OptionValues) -> [OptionIssue] {
+        BlueZSettings.read(options).issues
+    }
+
+    public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
+        let (bluez, issues) = BlueZSettings.read(settings.options)
+        guard let bluez else {
+            throw MeshError(
+                .configurationInvalid, issues.map(\.message).joined(separator: "; "),
+                context: .init(device: settings.device))
+        }
+        _ = BlueZCentral(service, bluez, log: settings.environment.log)
+        throw MeshError(.notSupported, "the module bluez is being built")
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshLoop
+internal import MeshTransportAPI
+internal import Synchronization
+
+/// What is around: devices to be seen and paired with, and what can be wrong with the adapter.
+extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamining {
+    /// Two that are seen once, then one again and again, nearer each time.
+    func scan() async throws -> AsyncStream<ScanResult> {
+        let (stream, continuation) = AsyncStream<ScanResult>.makeStream()
+        continuation.yield(ScanResult(address: "aa:1", name: "první", rssi: -70, advertisement: [1, 2, 3]))
+        continuation.yield(ScanResult(address: "aa:2", name: "", rssi: nil))
+        let radio = Task(executorPreference: loop.taskExecutor) { [loop] in
+            for step in 0... {
+                continuation.yield(
+                    ScanResult(
+                        address: "aa:3", name: "MeshCore-\u{1B}[31mroof", rssi: max(-90 + step, -50),
+                        advertisement: Self.companionAdvertisement))
+                do { try await loop.sleep(for: .milliseconds(20)) } catch { return }
+            }
+        }
+        continuation.onTermination = { _ in radio.cancel() }
+        return stream
+    }
+
+    /// Flags, and the 128-bit UUID of the Nordic UART service.
+    private static let companionAdvertisement: [UInt8] = [
+        2, 0x01, 0x06, 17, 0x07,
+        0x9E, 0xCA, 0xDC, 0x24, 0x0E, 0xE5, 0xA9, 0xE0, 0x93, 0xF3, 0xA3, 0xB5, 0x01, 0x00, 0x40, 0x6E,
+    ]
+
+    func pair(_ settings: TransportSettings) async throws -> PairingReport {
+        let address = settings.options.string("address")
+        switch settings.options.string("script") {
+        case "hang":
+            do {
+                try await loop.sleep(for: .seconds(3_600))
+            } catch {
+                // Some clean-up that takes its time.
+                await Task { [loop] in try? await loop.sleep(for: .milliseconds(20)) }.value
+                throw MeshError(.cancelled, "cancelled")
+            }
+        case "fail":
+            throw MeshError(
+                MeshError.Code(slug: settings.options.string("code")) ?? .authenticationFailed, "the pin is wrong")
+        default: break
+        }
+        let isNew = bonds.addresses.withLock { $0.insert(address).inserted }
+        return PairingReport(
+            address: address, name: "MeshCore-roof", wasBonded: !isNew,
+            usedPasskey: isNew && !settings.options.string("pin").isEmpty)
+    }
+
+    func unpair(_ settings: TransportSettings) async throws -> Bool {
+        bonds.addresses.withLock { $0.remove(settings.options.string("address")) != nil }
+    }
+
+    func examine(_ devices: [TransportSettings]) async -> [Finding] {
+        [Finding(.ok, "script0", "is on")]
+            + devices.map {
+                $0.options.string("script") == "fail"
+                    ? Finding(.problem, $0.device, "is set to fail", advice: "choose another script")
+                    : Finding(.note, $0.device, "plays \($0.options.string("script"))")
+            }
+    }
+}

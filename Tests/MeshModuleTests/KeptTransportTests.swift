@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import FoundationEssentials
+import MeshLoop
+import MeshTestSupport
+import MeshTransportAPI
+import Testing
+
+@testable import MeshModuleHost
+
+/// What a module keeps of a device between two links.
+@Suite(.timeLimit(.minutes(1))) struct KeptTransportTests {
+    /// How often the transport behind the boundary has been connected.
+    private func connections(_ transport: any MeshTransport, isolation: isolated any Actor) async throws -> Int {
+        try await transport.connect()
+        let frame = await transport.receivedData.first { _ in true }
+        await transport.disconnect()
+        return number(try #require(frame))
+    }
+
+    @Test func `a device keeps its transport from link to link`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let transport = try bench.transport(["script": "count"])
+            for count in 1...5 { #expect(try await connections(transport, isolation: actor) == count) }
+            // The host's transport may be another one: the device is the same.
+            let second = try bench.transport(["script": "count"])
+            #expect(try await connections(second, isolation: actor) == 6)
+            let other = try bench.transport(["script": "count"], device: "shed")
+            #expect(try await connections(other, isolation: actor) == 1)
+            await bench.factory.shutDown()
+        }
+    }
+
+    @Test func `other options are another transport`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            #expect(try await connections(bench.transport(["script": "count"]), isolation: actor) == 1)
+            #expect(
+                try await connections(bench.transport(["script": "count", "password": "x"]), isolation: actor) == 1)
+            #expect(try await connections(bench.transport(["script": "count"]), isolation: actor) == 1)
+            await bench.factory.shutDown()
+        }
+    }
+
+    @Test func `two links of one device at a time do not share a transport`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let transports = try (0..<2).map { _ in try bench.transport(["script": "echo"]) }
+            for transport in transports { try await transport.connect() }
+            await transports[0].disconnect()
+            #expect(await transports[1].isConnected)
+            try await transports[1].send(Data([7]))
+            #expect(await transports[1].receivedData.first { _ in true } == Data([7]))
+            await bench.factory.shutDown()
+        }
+    }
+
+    @Test func `an adapter that comes back is told after the attempt that missed it`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let transport = try bench.transport(["script": "adapter", "pause": "10ms"])
+            #expect(await code { try await transport.connect() } == .adapterUnavailable)
+            await transport.disconnect()
+            #expect(bench.recorder.summary == ["phase connecting", "adapter false"])
+            try await actor.loop.sleep(for: .milliseconds(30))
+            // Of an ended link nothing but its adapter is told.
+            #expect(bench.recorder.summary == ["phase connecting", "adapter false", "adapter true"])
+            try await transport.connect()
+            #expect(await transport.isConnected)
+            await bench.factory.shutDown()
+        }
+    }
+
+    @Test func `a transport that is gone hears nothing of its adapter`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            do {
+                let transport = try bench.transport(["script": "adapter", "pause": "10ms"])
+                #expect(await code { try await transport.connect() } == .adapterUnavailable)
+            }
+            try await actor.loop.sleep(for: .milliseconds(30))
+            #expect(bench.recorder.summary == ["phase connecting", "adapter false"])
+            await bench.factory.shutDown()
+        }
+    }
+}
