@@ -55,6 +55,12 @@ def mock(name, **keys):
     return device(name, "mock", **keys)
 
 
+def bluez(name, address=None, advertised=None, **keys):
+    """A Bluetooth LE device, by its address or by the name it advertises."""
+    by = {"address": address} if address else {"options": {"name": advertised}}
+    return device(name, "bluez", **by, **keys)
+
+
 def share(on, listen="127.0.0.1:0", **keys):
     """A share of the device of this name. Received-packet logs, which are off by default, are what tests count."""
     return table("[share]", type="companion-tcp", device=on, listen=listen, **{"rx_log": True, **keys})

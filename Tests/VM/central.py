@@ -85,7 +85,7 @@ class Central:
     async def disconnect(self, timeout=10):
         client, self.client = self.client, None
         if client:
-            async with asyncio.timeout(timeout):          # bleak waits for ever once bluetoothd has forgotten the device
+            async with asyncio.timeout(timeout):   # bleak waits for ever for a forgotten device
                 await client.disconnect()
 
     async def write(self, payload, timeout=5):

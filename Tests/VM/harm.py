@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # meshhost: a host for mesh radios and other byte-link devices
-"""What happens to a link, and ends again: each is a context manager that is entered when the harm is done, and left when
-all is well again but for the link. `RECURRING` is what tests do again and again."""
+"""What happens to a link, and ends again: each is a context manager that is entered when the harm is done, and left
+when all is well again but for the link."""
 import contextlib
 import functools
 import signal
@@ -85,7 +85,3 @@ async def every_controller_pulled(world, address):
     yield
     await machine.controllers_start()
     await world.tell("reopen")
-
-
-RECURRING = (radio_out_of_range, radio_hangs_up, bluetoothd_stopped, bluetoothd_killed, adapter_switched_off,
-             adapter_removed, every_controller_pulled)

@@ -62,7 +62,8 @@ async def _survives(rig, world, harm):
         seen = len(central.frames)
         await world.burst.command("burst 20 100")
         await central.until(lambda: len(central.numbers(seen)) >= 20, "20 pushes")
-        rig.note(f"{harm.__name__}: done in {done - begin:.1f} s, undone in {undone - done:.1f} s, then {time.monotonic() - undone:.1f} s")
+        rig.note(f"{harm.__name__}: done in {done - begin:.1f} s, undone in {undone - done:.1f} s, "
+                 f"then {time.monotonic() - undone:.1f} s")
     assert agent.asked == 1
     await central.disconnect()
 

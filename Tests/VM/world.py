@@ -22,7 +22,7 @@ ROOF, YARD, FREE = "C0:11:22:33:44:55", "C0:11:22:33:44:56", "C0:11:22:33:44:57"
 NAMES = {ROOF: "MeshCore-Roof", YARD: "MeshCore-Yard", FREE: "MeshCore-Free"}
 PASSKEY = 123456
 
-# Firmware waits 60 ms between notifications. Less, for the sake of time; faster than 200 a second the kernel drops them.
+# Firmware waits 60 ms between notifications. Less, for the sake of time; beyond 300 a second the kernel drops them.
 GAP_MS = 5
 
 
@@ -51,6 +51,10 @@ class World:
     async def radio_event(self, name, address, timeout=None, **fields):
         return await self.air.event(name, timeout, radio=NAMES[address], **fields)
 
+    def told(self, name, address, **fields):
+        """How often a radio told of an event since the test began."""
+        return self.air.count(name, self.begin, radio=NAMES[address], **fields)
+
     async def reset(self):
         """Everything on and in range, nobody connected or bonded."""
         if not (await self.bus.objects()).get(machine.ADAPTER):
@@ -64,7 +68,7 @@ class World:
         await self.tell("forget")
         for command in ("gone", "back"):
             await self.tell(command)
-        self.air.mark()
+        self.begin = self.air.mark()
 
     async def until(self, condition, what, timeout=PATIENCE):
         """For what no event tells: look again until it holds."""

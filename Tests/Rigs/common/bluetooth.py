@@ -2,7 +2,6 @@
 # meshhost: a host for mesh radios and other byte-link devices
 """Bluetooth LE without hardware, for programs that talk to bluetoothd: a private system bus, radios in the air, and a
 stand-in for bluetoothd (`dbus/fakebluez.py`) that owns org.bluez on that bus."""
-import asyncio
 import os
 
 from harness import RIGS
