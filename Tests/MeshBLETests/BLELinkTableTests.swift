@@ -34,7 +34,7 @@ struct BLELinkTableTests {
                 same, same, .discoveringServices, .discoveringCharacteristics, .subscribingToNotifications,
                 .discoveryComplete, .connected, same, same, .connecting, idle,
             ]
-        case .failure: [same, same, idle, end, end, end, end, same, same, idle, idle]
+        case .failure: [same, same, idle, end, end, end, end, same, same, .connecting, idle]
         case .refusal:
             [
                 // Without a link the keys are refused, and there is no passkey to make others with.
