@@ -111,7 +111,7 @@ let package = Package(
             path: "Plugins/Mock/MockTransport"),
         moduleTarget("MockModule", ["MeshMockTransport"], path: "Plugins/Mock/MockModule"),
         swiftTarget(
-            "MeshBlueZTransport", ["MeshTransportAPI", "MeshLoop", "MeshBLE", "MeshDBus"],
+            "MeshBlueZTransport", ["MeshTransportAPI", "MeshLoop", "MeshBLE", "MeshDBus", "MeshWire"],
             path: "Plugins/BlueZ/BlueZTransport"),
         moduleTarget("BlueZModule", ["MeshBlueZTransport"], path: "Plugins/BlueZ/BlueZModule"),
         // tests
@@ -133,7 +133,7 @@ let package = Package(
             ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTransportTesting", "MeshTestSupport"]),
         tests(
             "MeshBlueZTests",
-            ["MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
+            ["MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTestSupport"]),
         tests(
             "MeshJournalTests",
             ["MeshJournal", "MeshTransportAPI", "MeshLoop", "MeshTestSupport", "JournalProgram"]),

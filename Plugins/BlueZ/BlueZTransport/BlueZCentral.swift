@@ -46,7 +46,7 @@ struct BlueZCentral: GATTCentral {
 
     func lastSighting(of target: BLETarget) async -> GATTPeer? { await service.peer(target, choice) }
 
-    private func order(_ request: GATTConnectRequest) -> BlueZService.ConnectOrder {
+    func order(_ request: GATTConnectRequest) -> BlueZService.ConnectOrder {
         BlueZService.ConnectOrder(request: request, choice: choice, settings: link)
     }
 

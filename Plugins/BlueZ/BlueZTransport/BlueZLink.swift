@@ -202,7 +202,8 @@ actor BlueZLink: GATTLink {
         if mtu == nil || mtu == 0, !hasWarnedOfMTU {
             hasWarnedOfMTU = true
             settings.log(
-                .notice, "bluetoothd does not tell the MTU, so frames are limited to 20 bytes; BlueZ 5.62 or later does",
+                .notice,
+                "bluetoothd does not tell the MTU, so frames are limited to 20 bytes; BlueZ 5.62 or later does",
                 [("peer", peerName)])
         }
         // Core Specification, Vol 3 Part F §3.2.8, §3.2.9.

@@ -188,7 +188,8 @@ extension BlueZService {
             throw GATTError(
                 .inUse,
                 MeshError(
-                    .connectionFailed, "another device of this configuration is connected to \(peer); remove one of them",
+                    .connectionFailed,
+                    "another device of this configuration is connected to \(peer); remove one of them",
                     context: .init(operation: "connect", peer: peer)))
         }
         let link = BlueZLink(
