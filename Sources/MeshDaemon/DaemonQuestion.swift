@@ -26,7 +26,9 @@ struct DaemonQuestion {
             try self.listen(listen, &client)
         case .reload:
             return reloaded(try client.ask("reload"))
-        case .run, .check, .configShow, .configSchema, .bridge, .decode, .encode, .version, .help:
+        case .run, .check, .configShow, .configSchema, .bridge, .decode, .encode, .version, .help, .scan, .pair,
+            .unpair,
+            .doctor:
             break
         }
         return .ok
