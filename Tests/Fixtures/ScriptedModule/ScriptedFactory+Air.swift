@@ -58,7 +58,8 @@ extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamini
     }
 
     func examine(_ devices: [TransportSettings]) async -> [Finding] {
-        [Finding(.ok, "script0", "is on")]
+        adapter.switchOn()
+        return [Finding(.ok, "script0", "is on")]
             + devices.map {
                 $0.options.string("script") == "fail"
                     ? Finding(.problem, $0.device, "is set to fail", advice: "choose another script")
