@@ -16,7 +16,7 @@ extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamini
             for step in 0... {
                 continuation.yield(
                     ScanResult(
-                        address: "aa:3", name: "MeshCore-\u{1B}[31mroof", rssi: max(-90 + step, -50),
+                        address: "aa:3", name: "MeshCore-\u{1B}[31mroof", rssi: min(-90 + step, -50),
                         advertisement: Self.companionAdvertisement))
                 do { try await loop.sleep(for: .milliseconds(20)) } catch { return }
             }
