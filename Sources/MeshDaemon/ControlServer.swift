@@ -31,6 +31,8 @@ actor ControlServer {
         var lastUsed: Duration
         /// A request is being answered, or events are being sent.
         var isBusy = false
+        /// What is answered is up to modules, and may take its time.
+        var asksModules = false
 
         init(_ number: UInt64, _ stream: LoopStream, _ lines: AsyncStream<Data>.Continuation, now: Duration) {
             lastUsed = now
@@ -71,6 +73,11 @@ actor ControlServer {
         let tasks = connections.values.compactMap(\.task)
         for connection in connections.values { end(connection) }
         for task in tasks { await task.value }
+    }
+
+    /// Ends what waits for modules, so that it does not hold up the end of the daemon.
+    func endModuleRequests() {
+        for connection in connections.values where connection.asksModules { end(connection) }
     }
 
     private func accept(_ stream: LoopStream) {
@@ -124,6 +131,7 @@ actor ControlServer {
             do {
                 let request = try ControlProtocol.Request(line)
                 id = request.id
+                connection.asksModules = ["scan", "pair", "unpair", "examine"].contains(request.method)
                 switch request.method {
                 case "listen": try await stream(to: connection, id, request.params)
                 case "scan":

@@ -137,8 +137,10 @@ public struct HostProgram {
 
     static func status(of error: MeshError) -> ExitStatus {
         switch error.code {
-        case .serviceUnavailable, .resourceExhausted: .unavailable
-        case .permissionDenied: .permission
+        case .serviceUnavailable, .resourceExhausted, .adapterUnavailable, .connectionFailed, .connectionTimeout,
+            .operationTimeout, .linkClosed, .linkClosedByPeer, .contended:
+            .unavailable
+        case .permissionDenied, .authenticationFailed: .permission
         case .configurationInvalid, .moduleRefused: .configuration
         case .invalidArgument, .deviceUnknown, .notSupported: .usage
         default: .internalError

@@ -102,7 +102,11 @@ public actor ReconnectionCoordinator {
     }
 
     /// Ends a pause: the link is wanted again, at once. Not if somebody has said otherwise meanwhile.
-    public func resume(_ name: String) {
+    public func resume(_ name: String) async {
+        switch await intents.intent(of: name) {
+        case .connect, nil: break
+        case .disconnect, .release: return
+        }
         guard machine.snapshot(name, now: loop.now)?.intent == .release(until: nil) else { return }
         apply(machine.perform(.connect, name, now: loop.now))
     }

@@ -29,6 +29,34 @@ struct CoordinatorTests {
         }
     }
 
+    @Test func `a pause ends the link, and is over before anything else is tried`() async throws {
+        try await Host.run { host in
+            let events = await host.listen(EventFilter(types: ["link.ready", "link.connecting"]))
+            try await host.add(session: ScriptedSession(host.loop, isWilling: true), isWilling: true)
+            await events.next("link.ready")
+            #expect(try await host.coordinator.pause("roof"))
+            #expect(try await host.phase() == .waiting)
+            #expect(try await host.coordinator.status(of: "roof").link.waiting == .released)
+            // Somebody else's pause.
+            #expect(try await !host.coordinator.pause("roof"))
+            await host.coordinator.resume("roof")
+            await events.next("link.ready")
+            #expect(try await host.coordinator.status(of: "roof").link.intent == .connect)
+        }
+    }
+
+    @Test func `a pause ends an attempt, and a person's word outlasts it`() async throws {
+        try await Host.run { host in
+            try await host.add()
+            _ = await host.transports.take()
+            #expect(try await host.coordinator.pause("roof"))
+            #expect(try await host.phase() == .waiting)
+            try await host.coordinator.perform(.release(for: nil), "roof")
+            await host.coordinator.resume("roof")
+            #expect(try await host.coordinator.status(of: "roof").link.waiting == .released)
+        }
+    }
+
     @Test func `the session hears of the link before its first frame`() async throws {
         try await Host.run { host in
             let session = ScriptedSession(host.loop)
