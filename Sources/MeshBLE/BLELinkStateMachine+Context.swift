@@ -22,6 +22,8 @@ extension BLELinkStateMachine {
         private(set) var bluetooth: BluetoothState?
         private var isObserving = false
         private var reportedAvailable = true
+        /// Nobody wants a link.
+        private var isAtRest = true
         /// Whether the next attempt asks if the device is connected already: the first one, and the first after Bluetooth
         /// came back.
         var adoptsNext = true
@@ -68,13 +70,16 @@ extension BLELinkStateMachine {
         // MARK: Bluetooth
 
         mutating func observeBluetooth() {
+            isAtRest = false
             if isObserving { return }
             isObserving = true
             emit(.observeBluetooth)
         }
 
-        private mutating func stopObservingBluetooth() {
-            guard isObserving else { return }
+        /// Nobody wants a link (any more). Who was told that Bluetooth is away is still told when it is back.
+        mutating func stopObservingBluetooth() {
+            isAtRest = true
+            guard isObserving, reportedAvailable else { return }
             isObserving = false
             bluetooth = nil
             emit(.stopObservingBluetooth)
@@ -91,10 +96,12 @@ extension BLELinkStateMachine {
         }
 
         mutating func reportAdapter() {
-            let isAvailable = bluetooth == .poweredOn
+            // What the system does not allow is for a person to mend: nothing to wait for.
+            let isAvailable = bluetooth == .poweredOn || bluetooth == .unauthorized
             guard isAvailable != reportedAvailable else { return }
             reportedAvailable = isAvailable
             emit(.reportAdapter(available: isAvailable))
+            if isAtRest { stopObservingBluetooth() }
         }
 
         // MARK: Remembering

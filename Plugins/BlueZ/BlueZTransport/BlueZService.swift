@@ -47,6 +47,7 @@ actor BlueZService {
     private(set) var objects = BlueZObjects()
     private var recorded: [Recorded]?
     private var users = 0
+    private var isClosed = false
     private var opening: Task<Void, Never>?
     private var closing: Task<Void, Never>?
     private var retryTimer: LoopTimer?
@@ -110,6 +111,15 @@ actor BlueZService {
         await closing?.value
     }
 
+    /// Ends the connection whoever still needs it; there is none after it.
+    func close() async {
+        isClosed = true
+        retryTimer = nil
+        await opening?.value
+        if let bus { shutDown(bus) }
+        await closing?.value
+    }
+
     /// Whether there is a connection to the bus.
     var isOpen: Bool { bus != nil }
 
@@ -130,10 +140,10 @@ actor BlueZService {
 
     private func openNow() async {
         await closing?.value
-        if bus == nil { await openBus() }
+        if bus == nil, !isClosed { await openBus() }
         if bus != nil { await readTree() }
         opening = nil
-        if users == 0 {
+        if users == 0 || isClosed {
             if let bus { shutDown(bus) }
         } else if bus == nil {
             retryLater()
@@ -198,6 +208,7 @@ actor BlueZService {
     }
 
     private func retryLater() {
+        if isClosed { return }
         let timer = retryTimer ?? LoopTimer(loop)
         retryTimer = timer
         timer.schedule(after: retryDelay) { self.retry() }

@@ -4,7 +4,7 @@
 
 Real behaviour added: HCI_Reset ends links (the peer sees 0x08) and stops advertising and scanning; LE_Set_Data_Length,
 LE_Set_PHY, Read_RSSI, Read_Remote_Version_Information; ACL fragments towards the host; completed packets only for links
-that exist; a host that connects from its public address; several links to one address space.
+that exist; a host that connects from its public address; several links to one address space; scan responses.
 
 Faults: `link_loss`, `vanish`, `stalled` (completed packets withheld), `mute` (nothing reaches the host any more),
 `hardware_error`, slow, delayed or collected completed packets, the enhanced form of Connection Complete.
@@ -123,6 +123,9 @@ class RigController(Controller):
         if isinstance(packet, hci.HCI_Number_Of_Completed_Packets_Event):
             for handle, count in zip(packet.connection_handles, packet.num_completed_packets):
                 self._completed(self.find_connection_by_handle(handle), count)
+        elif isinstance(packet, (hci.HCI_LE_Advertising_Report_Event, hci.HCI_LE_Extended_Advertising_Report_Event)):
+            self._answer_scan_request(packet)
+            super().send_hci_packet(packet)
         elif isinstance(packet, hci.HCI_LE_Connection_Complete_Event) and self.enhanced_complete:
             super().send_hci_packet(_enhanced(packet))
         elif isinstance(packet, hci.HCI_AclDataPacket) and 0 < self.fragment_to_host < len(packet.data):
@@ -132,6 +135,20 @@ class RigController(Controller):
                 super().send_hci_packet(hci.HCI_AclDataPacket(packet.connection_handle, boundary, 0, len(piece), piece))
         else:
             super().send_hci_packet(packet)
+
+    def _answer_scan_request(self, packet):
+        """Bumble reports the advertising data as the scan response, too."""
+        legacy = hci.HCI_LE_Advertising_Report_Event.EventType.SCAN_RSP
+        extended = hci.HCI_LE_Extended_Advertising_Report_Event.EventType.SCAN_RESPONSE
+        for report in packet.reports:
+            kind = extended if isinstance(packet, hci.HCI_LE_Extended_Advertising_Report_Event) else legacy
+            if not report.event_type & extended if kind == extended else report.event_type != legacy:
+                continue
+            sender = self.link.find_le_controller(report.address)
+            if sender is not None and sender.le_legacy_advertiser.enabled:
+                report.data = bytes(sender.le_legacy_advertiser.scan_response_data)
+            elif sender is not None:
+                report.data = next((bytes(each.scan_response_data) for each in sender.advertising_sets.values()), b"")
 
     def _completed(self, connection, count):
         loop = asyncio.get_running_loop()
