@@ -326,8 +326,8 @@ struct BLELinkStateMachineTests {
         rig.succeed()
         // The second one on the same day is left to a person; on the next day it is not.
         for (hours, allowed) in [(1, false), (24, true)] {
-            rig.loseLink(.bondStale)
             rig.advance(.seconds(hours * 3_600))
+            rig.loseLink(.bondStale)
             #expect(rig.sessionEnds.last??.isFinal == !allowed)
             rig.connect()
             #expect(rig.started.last == (allowed ? .removeBond : .connect))
@@ -398,10 +398,10 @@ struct BLELinkStateMachineTests {
         #expect(rig.problems == [])
     }
 
-    @Test func `65 frames may be on their way, no more`() {
+    @Test func `129 frames may be on their way, no more`() {
         let rig = MachineRig()
         rig.reach(.connected)
-        for _ in 0..<65 { rig.write() }
+        for _ in 0..<129 { rig.write() }
         #expect(rig.writeOutcomes.isEmpty)
         let last = rig.write()
         guard case .queueFull = rig.writeOutcomes[last] ?? nil else {
@@ -409,7 +409,7 @@ struct BLELinkStateMachineTests {
             return
         }
         rig.loseLink()
-        #expect(rig.writeOutcomes.count == 66)
+        #expect(rig.writeOutcomes.count == 130)
     }
 
     // MARK: Reconnecting by itself
