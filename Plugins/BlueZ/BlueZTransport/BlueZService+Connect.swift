@@ -131,8 +131,7 @@ extension BlueZService {
         guard hasTurn else { return .failure(DBusError(DBusError.cancelled)) }
         if objects.devices[path]?.isConnected == true { return .success(()) }
         let pauses = pausesSearch.contains(adapter)
-        // Not before `Connect` is on its way: what bluetoothd has only seen may go with the search.
-        if pauses { loop.performLater { self.pauseSearch(on: adapter) } }
+        if pauses { await pauseSearch(on: adapter) }
         defer { if pauses { resumeSearch(on: adapter) } }
         let error: DBusError
         do throws(DBusError) {

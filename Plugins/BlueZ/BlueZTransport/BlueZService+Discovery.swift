@@ -22,9 +22,12 @@ extension BlueZService {
         perform(search.machine.wishEnded(serial, now: loop.now), search)
     }
 
-    func pauseSearch(on adapter: String) {
+    /// Returns when the search has ended. What bluetoothd has only seen stays for 30 s if it can be connected to (BlueZ
+    /// `src/adapter.c`, `discovery_cleanup`); where it does not, it is looked for again.
+    func pauseSearch(on adapter: String) async {
         let search = search(on: adapter)
         perform(search.machine.paused(now: loop.now), search)
+        _ = await wait(upTo: Self.promptly) { $0.searches[adapter]?.machine.isAtRest != false }
     }
 
     func resumeSearch(on adapter: String) {
@@ -88,6 +91,7 @@ extension BlueZService {
     private func answered(_ id: SearchID, _ input: (AdapterSearch) -> DiscoveryStateMachine.Action) {
         guard let search = searches[id.adapter], search.serial == id.serial else { return }
         perform(input(search), search)
+        changed()
     }
 
     private func start(_ id: SearchID, _ filter: DiscoveryStateMachine.Filter, _ call: UInt64) async {

@@ -104,8 +104,16 @@ struct DiscoveryStateMachine: ~Copyable {
     }
 
     var isOn: Bool { if case .on = state { true } else { false } }
+    /// No search is on, or about to be.
+    var isAtRest: Bool {
+        switch state {
+        case .off, .resting: true
+        case .starting, .on, .stopping, .clearing, .powerCycling: false
+        }
+    }
+
     /// Nobody wants anything, and nothing is under way.
-    var isIdle: Bool { if case .off = state { wishes.isEmpty } else { false } }
+    var isIdle: Bool { if case .off = state { wishes.isEmpty && pauses == 0 } else { false } }
 
     // MARK: Wishes
 
