@@ -44,7 +44,8 @@ extension HostDaemon: ControlHandler {
         case "clients":
             return await clients()
         case "examine":
-            return DoctorFinding.document("meshhost.examine/1", await surroundings.examine())
+            let modules = try ControlParameters(params).texts("modules")
+            return DoctorFinding.document("meshhost.examine/1", await surroundings.examine(modules))
         case "pair":
             return try await pair(params, coordinator)
         case "unpair":

@@ -38,7 +38,7 @@ extension HostDaemon {
             }
         }
         let report = try await paused(target, coordinator) { try await target.factory.pair(target.settings) }
-        answer["report"] = report.json
+        answer["report"] = report.shownFromAir.json
         return .object(answer)
     }
 

@@ -16,8 +16,23 @@ extension HostProgram {
             var report = ScanReport(scan, options)
             if try !daemonScans(scan, &report) { try scanHere(scan, &report) }
             report.finish()
-            return .ok
+            return report.isEmpty ? try explainSilence(report.modules) : .ok
         }
+    }
+
+    /// Nothing was heard: because nobody is there, or because of what the modules know.
+    private func explainSilence(_ modules: [String]) throws(MeshError) -> ExitStatus {
+        let findings: [DoctorFinding]
+        if let answer = try askDaemon("examine", ["modules": .array(modules.map { .string($0) })]) {
+            findings = (answer["findings"]?.arrayValue ?? []).compactMap { DoctorFinding($0) }
+        } else {
+            findings = try locally { (host: LocalHost) throws(MeshError) in await host.examine(modules) }
+        }
+        let problems = findings.filter { $0.finding.severity == .problem }
+        Terminal.complain("meshhost: nothing was heard\(problems.isEmpty ? "; is the device on, and near?" : ":")")
+        if problems.isEmpty { return .ok }
+        Terminal.complain(String(Doctor.text(problems).dropLast()))
+        return .unavailable
     }
 
     func runPair(_ request: HostCommand.PairOptions, isRemoval: Bool) -> ExitStatus {
@@ -157,7 +172,7 @@ extension HostProgram {
             return Terminal.write("\(device) is connected: there is nothing to pair\n")
         }
         guard let report = answer["report"].flatMap({ PairingReport($0) }) else { return }
-        let name = report.name.isEmpty ? report.address : "\(report.name.shownFromAir) (\(report.address.shownFromAir))"
+        let name = report.name.isEmpty ? report.address : "\(report.name) (\(report.address))"
         if report.wasBonded {
             Terminal.write("\(name) was paired before; nothing was done\n")
         } else {

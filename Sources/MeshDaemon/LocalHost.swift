@@ -36,7 +36,7 @@ actor LocalHost {
             let report = try await target.factory.pair(target.settings)
             return [
                 "schema": "meshhost.pair/1", "device": target.device.map { .string($0) } ?? .null, "connected": false,
-                "report": report.json,
+                "report": report.shownFromAir.json,
             ]
         } catch {
             throw MeshError(wrapping: error)
@@ -55,8 +55,8 @@ actor LocalHost {
         }
     }
 
-    func examine() async -> [DoctorFinding] {
-        await surroundings.examine()
+    func examine(_ modules: [String]? = nil) async -> [DoctorFinding] {
+        await surroundings.examine(modules)
     }
 
     /// Ends with `stop` on SIGINT and SIGTERM, so that modules are stopped in an orderly way: nothing stays connected.

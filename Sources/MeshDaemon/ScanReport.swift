@@ -19,7 +19,7 @@ struct ScanReport {
     private let form: Form
     private let start = ContinuousClock.now
     private var table = SightingTable()
-    private var modules: JSONValue = []
+    private(set) var modules: [String] = []
     private var drawnLines = 0
     private var lastDrawn: Duration?
 
@@ -29,23 +29,26 @@ struct ScanReport {
             ? .lines : options.isJSON ? .document : isatty(STDOUT_FILENO) == 1 && !options.isQuiet ? .live : .table
     }
 
+    /// Nothing was heard.
+    var isEmpty: Bool { table.isEmpty }
+
     private var now: Duration { start.duration(to: .now) }
 
     /// Takes an event of the scan. Returns whether more are wanted.
     mutating func take(_ event: JSONValue) -> Bool {
-        switch event["type"]?.stringValue {
-        case "scan.ready":
-            modules = event["modules"] ?? []
+        switch event["type"]?.stringValue.flatMap(ScanEvent.init(rawValue:)) {
+        case .ready:
+            modules = (event["modules"]?.arrayValue ?? []).compactMap(\.stringValue)
             if form == .live { draw() }
-        case "scan.seen":
+        case .seen:
             table.take(event, now: now)
             if form == .lines { Terminal.write(event.text() + "\n") }
             if form == .live, lastDrawn.map({ now - $0 >= Self.pace }) ?? true { draw() }
-        case "scan.fail":
+        case .fail:
             let module = event["module"]?.stringValue ?? ""
             Terminal.complain("meshhost: module \(module): \(event["message"]?.stringValue ?? "")")
-        case "scan.end": return false
-        default: break
+        case .end: return false
+        case nil: break  // of a later version
         }
         return true
     }
@@ -57,10 +60,10 @@ struct ScanReport {
         case .table: Terminal.write(table.text(now: now))
         case .lines: break
         case .document:
-            Terminal.write(["schema": "meshhost.scan/1", "modules": modules, "devices": .array(table.json(now: now))])
-        }
-        if table.isEmpty {
-            Terminal.complain("meshhost: nothing was heard; `meshhost doctor` says whether the adapter works")
+            Terminal.write([
+                "schema": "meshhost.scan/1", "modules": .array(modules.map { .string($0) }),
+                "devices": .array(table.json(now: now)),
+            ])
         }
     }
 

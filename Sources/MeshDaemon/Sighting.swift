@@ -19,7 +19,8 @@ struct Sighting: Equatable {
 
     var json: JSONValue {
         [
-            "type": "scan.seen", "module": .string(module), "address": .string(address), "name": .string(name),
+            "type": .string(ScanEvent.seen.rawValue), "module": .string(module), "address": .string(address),
+            "name": .string(name),
             "rssi": signal.map { .int(Int64($0)) } ?? .null, "kind": .string(kind.rawValue),
             "device": device.map { .string($0) } ?? .null,
             "advertisement": .string(advertisement.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()),
@@ -57,6 +58,16 @@ struct KnownDevices: Sendable {
         return Sighting(
             module: module, address: result.address.shownFromAir, name: name.shownFromAir, signal: result.rssi,
             kind: DeviceKind(data, name: name), device: device?.name, advertisement: result.advertisement)
+    }
+}
+
+extension PairingReport {
+    /// Without anything that could harm a terminal.
+    var shownFromAir: PairingReport {
+        var report = self
+        report.address = address.shownFromAir
+        report.name = name.shownFromAir
+        return report
     }
 }
 

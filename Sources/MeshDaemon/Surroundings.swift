@@ -59,14 +59,14 @@ struct Surroundings {
                 let error = MeshError(wrapping: error)
                 failure = failure ?? error
                 events.append([
-                    "type": "scan.fail", "module": .string(name), "code": .string(error.code.slug),
+                    "type": .string(ScanEvent.fail.rawValue), "module": .string(name), "code": .string(error.code.slug),
                     "message": .string(error.message),
                 ])
             }
         }
         if streams.isEmpty, let failure { throw failure }
         events.insert(
-            ["type": "scan.ready", "modules": .array(streams.map { .string($0.module) })], at: 0)
+            ["type": .string(ScanEvent.ready.rawValue), "modules": .array(streams.map { .string($0.module) })], at: 0)
         // A consumer that is slow sees the newest: devices are seen again and again.
         let (sightings, continuation) = AsyncStream.makeStream(
             of: JSONValue.self, bufferingPolicy: .bufferingNewest(512))
@@ -87,7 +87,7 @@ struct Surroundings {
                 while let isOver = await group.next(), !isOver {}
                 group.cancelAll()
             }
-            continuation.yield(["type": "scan.end"])
+            continuation.yield(["type": .string(ScanEvent.end.rawValue)])
             continuation.finish()
         }
         continuation.onTermination = { _ in work.cancel() }
@@ -175,10 +175,11 @@ struct Surroundings {
 
     // MARK: Examining
 
-    /// What the modules of the configured devices, or without any that of radios, say of what their links go through.
-    func examine() async -> [DoctorFinding] {
+    /// What these modules say of what their links go through; or those of the configured devices, or without any that of
+    /// radios.
+    func examine(_ modules: [String]? = nil) async -> [DoctorFinding] {
         var findings: [DoctorFinding] = []
-        let names = configuredModules
+        let names = modules ?? configuredModules
         for name in names.isEmpty ? [Self.radioModule] : names {
             let factory: any TransportFactory
             do throws(MeshError) {

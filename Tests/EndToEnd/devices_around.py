@@ -2,14 +2,67 @@
 # meshhost: a host for mesh radios and other byte-link devices
 """Devices that can be heard, pairing with them, and what is wrong: through the daemon and without it, with a module that
 plays them (Tests/Fixtures/ScriptedModule)."""
+import asyncio
 import json
 import os
 import re
+import shutil
 import time
 
-from host import Control, Host, device, equal, mock, table
+from host import Control, Host, compile_module, device, equal, mock, private_folder, table
 
 NEAR = "aa:3"
+
+# A module in C that hears nothing, knows why, and pairs with whatever it is told to.
+QUIET = r"""
+#include "meshhost_transport.h"
+#include <stdlib.h>
+#include <string.h>
+struct mh_inst_s { const mh_host_api *host; };
+static mh_str text(const char *c) { return (mh_str){c, strlen(c)}; }
+static int is(mh_str a, const char *b) { return a.len == strlen(b) && memcmp(a.ptr, b, a.len) == 0; }
+static mh_status create(const mh_host_api *host, mh_str config, mh_inst **out) {
+  (void)config;
+  if (!MH_HAS(mh_host_api, host, managed)) return MH_ENOSUP;
+  *out = malloc(sizeof **out);
+  (*out)->host = host;
+  return MH_OK;
+}
+static mh_status start(mh_inst *inst) { (void)inst; return MH_OK; }
+static mh_status scan(mh_inst *inst, int32_t on, mh_str filter) { (void)inst; (void)on; (void)filter; return MH_OK; }
+static mh_status connect(mh_inst *inst, mh_link link, mh_str device, mh_str options) {
+  (void)inst; (void)link; (void)device; (void)options;
+  return MH_EADAPTER;
+}
+static mh_status send(mh_inst *inst, mh_link link, mh_bytes frame, uint64_t cookie) {
+  (void)inst; (void)link; (void)frame; (void)cookie;
+  return MH_ECLOSED;
+}
+static mh_status disconnect(mh_inst *inst, mh_link link) { (void)inst; (void)link; return MH_ECLOSED; }
+static mh_status stop(mh_inst *inst) { inst->host->stopped(inst->host->ctx); return MH_OK; }
+static void destroy(mh_inst *inst) { free(inst); }
+static mh_status manage(mh_inst *inst, uint64_t request, mh_str verb, mh_str params) {
+  (void)params;
+  const char *result;
+  if (is(verb, MH_VERB_PAIR)) result = "{\"address\":\"Q\\u001b[2J\",\"used_passkey\":true}";
+  else if (is(verb, MH_VERB_EXAMINE))
+    result = "{\"findings\":[{\"severity\":\"problem\",\"subject\":\"quiet0\",\"message\":\"is off\","
+             "\"advice\":\"switch it on\"}]}";
+  else return MH_ENOSUP;
+  inst->host->managed(inst->host->ctx, request, MH_OK, text(result));
+  return MH_OK;
+}
+static const mh_transport_ops ops = {
+    .struct_size = sizeof ops, .create = create, .start = start, .scan = scan, .connect = connect, .send = send,
+    .disconnect = disconnect, .stop = stop, .destroy = destroy, .manage = manage};
+static const mh_option address = {sizeof address, MH_OPT_STRING, "address", "", "Where it is.", 0, 0};
+static const mh_option *const options[] = {&address};
+static const mh_transport_info info = {
+    .struct_size = sizeof info, .abi_major = MH_ABI_MAJOR, .abi_minor_built = MH_ABI_MINOR, .abi_minor_needed = 1,
+    .name = "quiet", .version = "1.0", .vendor = "rig", .license = "Apache-2.0",
+    .caps = MH_CAP_SCAN | MH_CAP_PAIRING | MH_CAP_MULTILINK, .ops = &ops, .options = options, .option_count = 1};
+const mh_transport_info *mh_transport_entry_v1(void) { return &info; }
+"""
 
 
 def _host(rig, *sections, link=None):
@@ -214,3 +267,23 @@ async def a_device_waits_for_its_adapter_and_no_longer(rig):
         await host.events.until(lambda name=name: host.events.count("link.ready", device=name), f"{name} ready")
     assert time.monotonic() - before < 20, "the adapter's return was not told"
     assert host.events.count("adapter.off") and host.events.count("adapter.on")
+
+
+async def a_silence_is_explained_and_a_module_in_c_pairs(rig):
+    folder = private_folder("quiet")
+    rig.closers.append(lambda: asyncio.to_thread(shutil.rmtree, folder))
+    await compile_module(folder, "quiet", QUIET)
+    host = Host(rig)
+    host.modules.insert(0, folder)
+    host.configure(device("lamp", "quiet", protocol="none", address="aa:1"))
+    for running in (False, True):
+        if running:
+            await host.start()
+        status, out, err = await host.cli("scan", "--for", "1s", "--module", "quiet", "--config", host.config)
+        equal((status, out.split()), (69, ["ADDRESS", "NAME", "DBM", "KIND", "DEVICE", "AGE"]))
+        equal(err, "meshhost: nothing was heard:\n"
+                   "problem  quiet  quiet0: is off\n                \u2192 switch it on\n")
+        equal(await host.cli("pair", "lamp", "--config", host.config),
+              (0, "paired with Q\ufffd[2J, with the PIN\n", ""))
+        status, _, err = await host.cli("unpair", "lamp", "--config", host.config)
+        equal((status, err), (64, 'meshhost: module quiet cannot do "unpair"\n'))

@@ -308,3 +308,15 @@ def private_folder(name):
     shutil.rmtree(path, ignore_errors=True)
     os.makedirs(path, 0o755)
     return path
+
+
+async def compile_module(folder, name, source):
+    """Make a module from C, in a folder that modules may lie in."""
+    path = os.path.join(folder, f"libmeshhost-{name}.so")
+    headers = os.path.join(ROOT, "Sources", "CTransportABI", "include")
+    child = await asyncio.create_subprocess_exec(
+        "gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-I", headers, "-x", "c", "-", "-o", path,
+        stdin=asyncio.subprocess.PIPE)
+    await child.communicate(source.encode())
+    equal(child.returncode, 0, f"gcc for {name}")
+    os.chmod(path, 0o755)
