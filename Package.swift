@@ -127,13 +127,16 @@ let package = Package(
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
-        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "MeshTestSupport"]),
+        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "CLibUV", "MeshTestSupport"]),
         tests(
             "MeshBLETests",
             ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTransportTesting", "MeshTestSupport"]),
         tests(
             "MeshBlueZTests",
-            ["MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTestSupport"]),
+            [
+                "MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshWire",
+                "MeshTestSupport",
+            ]),
         tests(
             "MeshJournalTests",
             ["MeshJournal", "MeshTransportAPI", "MeshLoop", "MeshTestSupport", "JournalProgram"]),
