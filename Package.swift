@@ -127,7 +127,7 @@ let package = Package(
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
-        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "MeshTestSupport"]),
+        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "CLibUV", "MeshTestSupport"]),
         tests("MeshBLETests", ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTestSupport"]),
         tests(
             "MeshBlueZTests",
