@@ -14,9 +14,9 @@ internal import MeshLoop
 /// - After a reply that a task awaits the next message waits until that task has run on the loop. The runtime resumes
 ///   every continuation on the executor that its task prefers, and without one on a thread of the global pool, which only
 ///   then comes back to the loop: the order of jobs on the loop says nothing. So whoever is resumed reports back
-///   (``reply(withSerial:within:isolation:arrived:)``), and messages go on at the end of that turn. By then the task has also
-///   come back to an actor on this loop that called, however many jobs that took, and has run to its next `await` that
-///   waits. (A turn ends after some thousand jobs, even if there are more; then, and then only, may a message overtake.)
+///   (``reply(withSerial:within:isolation:arrived:)``), and messages go on at the end of that turn. By then the task has
+///   also come back to an actor on this loop that called, however many jobs that took, and has run to its next `await`
+///   that waits. (A turn ends after some thousand jobs, even if there are more; then, and then only, may a message overtake.)
 /// - Replies are matched to calls here, by their serial. libdbus's pending calls would end with "no reply" at the end of
 ///   the connection, and cannot be told apart from a deadline then. Since libdbus has no timeouts but those of pending
 ///   calls, there are none to take over: a deadline is a ``LoopTimer``.
