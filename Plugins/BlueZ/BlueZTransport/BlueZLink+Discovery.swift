@@ -30,7 +30,7 @@ extension BlueZLink {
                 $0.links[path]?.serial != serial || $0.hasServices(uuids, of: path)
             }
             try await requireResolving()
-            if await !service.hasServices(uuids, of: path) { await service.readTree() }
+            if await !service.hasServices(uuids, of: path) { await service.refresh() }
             try await waitUntilQuiet()
         }
         await service.resolved(path)

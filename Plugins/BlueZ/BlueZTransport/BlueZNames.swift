@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import MeshDBus
+
 /// Names that bluetoothd and the bus use (BlueZ `doc/org.bluez.*.rst`; D-Bus Specification, "Standard Interfaces").
 enum BlueZNames {
     static let service = "org.bluez"
@@ -14,6 +16,8 @@ enum BlueZNames {
     static let properties = "org.freedesktop.DBus.Properties"
     static let bus = "org.freedesktop.DBus"
 
+    /// The property of a characteristic that notifications change.
+    static let value = DBusValue.string("Value")
     /// The object of AgentManager1.
     static let agentManagerPath = "/org/bluez"
 }

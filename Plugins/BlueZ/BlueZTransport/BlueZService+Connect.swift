@@ -13,6 +13,28 @@ extension BlueZService {
     /// `Device1.Disconnect` takes 2 s in BlueZ 5.66.
     static let disconnectTime = Duration.seconds(5)
 
+    /// Most links that come up at all are up by then.
+    private static let turnTime = Duration.seconds(4)
+
+    private enum ConnectResult {
+        case connected
+        /// Others had waited long enough.
+        case turnPassed
+        case failed(DBusError)
+    }
+
+    /// How long one attempt may go on.
+    private final class TurnWatch {
+        let timer: LoopTimer
+        var isOver = false
+        /// The end of the attempt, while it is under way.
+        var ending: Task<Void, Never>?
+
+        init(_ loop: EventLoop) {
+            timer = LoopTimer(loop)
+        }
+    }
+
     /// What a connection attempt works with.
     struct ConnectOrder: Sendable {
         var request: GATTConnectRequest
@@ -73,8 +95,12 @@ extension BlueZService {
         while true {
             let adapter = try usableAdapter(order.choice)
             let (path, wish) = try await find(order, on: adapter)
-            let result = await connectOnce(path, on: adapter, wish, order)
-            guard case .failure(let error) = result else { return try makeLink(path, order) }
+            let error: DBusError
+            switch await connectOnce(path, on: adapter, wish) {
+            case .connected: return try makeLink(path, order)
+            case .turnPassed: continue
+            case .failed(let reason): error = reason
+            }
             let failure = BlueZFailure(error, during: .connect)
             let bonded = objects.devices[path]?.isBonded == true
             let step = policy.connectFailed(failure, isBonded: bonded)
@@ -87,7 +113,7 @@ extension BlueZService {
             case .disconnectThenRetry(let delay): await settle(path, disconnects: true, delay)
             case .forgetThenRetry:
                 _ = try? await call(adapter, BlueZNames.adapter, "RemoveDevice", [.objectPath(path)])
-            case .searchThenRetry: forgetObject(path)
+            case .searchThenRetry: await refresh()
             }
             if Task.isCancelled { throw .cancelled(.connect, peer: peer) }
         }
@@ -105,7 +131,8 @@ extension BlueZService {
         let failures = searches[adapter]?.failures ?? 0
         while true {
             let isOver = await wait(upTo: .seconds(600)) {
-                $0.objects.device(target, on: adapter) != nil || $0.state(order.choice) != .poweredOn
+                $0.objects.device(target, on: adapter) != nil
+                    || $0.state(order.choice) != .poweredOn && !$0.isPowerCycling(order.choice)
                     || ($0.searches[adapter]?.failures ?? 0) != failures
             }
             if let device = objects.device(target, on: adapter) { return (device.path, wish) }
@@ -121,18 +148,21 @@ extension BlueZService {
 
     /// One `Device1.Connect`, in its turn: bluetoothd refuses, and some controllers cannot make, two links at once.
     private func connectOnce(
-        _ path: String, on adapter: String, _ wish: UInt64?, _ order: ConnectOrder
-    ) async -> Result<Void, DBusError> {
+        _ path: String, on adapter: String, _ wish: UInt64?
+    ) async -> ConnectResult {
         let hasTurn = await takeTurn(adapter)
         defer {
             if let wish { endWish(wish, on: adapter) }
             if hasTurn { endTurn(adapter) }
         }
-        guard hasTurn else { return .failure(DBusError(DBusError.cancelled)) }
-        if objects.devices[path]?.isConnected == true { return .success(()) }
+        guard hasTurn else { return .failed(DBusError(DBusError.cancelled)) }
+        if objects.devices[path]?.isConnected == true { return .connected }
         let pauses = pausesSearch.contains(adapter)
         if pauses { await pauseSearch(on: adapter) }
         defer { if pauses { resumeSearch(on: adapter) } }
+        let watch = TurnWatch(loop)
+        limitTurn(watch, path, on: adapter)
+        defer { watch.timer.cancel() }
         let error: DBusError
         do throws(DBusError) {
             _ = try await call(path, BlueZNames.device, "Connect", timeout: Self.connectTime)
@@ -140,11 +170,15 @@ extension BlueZService {
             if await wait(upTo: .seconds(2), until: { $0.objects.devices[path]?.isConnected != false }),
                 objects.devices[path] != nil
             {
-                return .success(())
+                return .connected
             }
             error = DBusError("org.bluez.Error.Failed", "le-connection-abort-by-local")
         } catch let failure {
             error = failure
+        }
+        if watch.isOver, !Task.isCancelled {
+            await settle(path, disconnects: false, .zero)
+            return .turnPassed
         }
         switch BlueZFailure(error, during: .connect) {
         case .cancelled, .peerSilent:
@@ -153,7 +187,17 @@ extension BlueZService {
         case .linkAborted where searches[adapter]?.machine.isOn == true: pausesSearch.insert(adapter)
         default: break
         }
-        return .failure(error)
+        return .failed(error)
+    }
+
+    /// Ends an attempt that takes long while others wait for the turn: a device that is away must not keep the others from
+    /// theirs. It gets its next turn after them.
+    private func limitTurn(_ watch: TurnWatch, _ path: String, on adapter: String) {
+        watch.timer.schedule(after: Self.turnTime) {
+            guard self.turns[adapter]?.isContended == true else { return self.limitTurn(watch, path, on: adapter) }
+            watch.isOver = true
+            watch.ending = Task(executorPreference: self.loop.taskExecutor) { await self.disconnect(path) }
+        }
     }
 
     /// Waits until nothing is left of a failed attempt, so that the next one does not run into it.
@@ -191,6 +235,7 @@ extension BlueZService {
                     "another device of this configuration is connected to \(peer); remove one of them",
                     context: .init(operation: "connect", peer: peer)))
         }
+        forgetLoss(path)
         let link = BlueZLink(
             self, bus, path: path, serial: nextSerial(), peerName: peer, adapterName: name, order.settings)
         links[path] = link

@@ -35,6 +35,12 @@ extension BlueZService {
         perform(search.machine.resumed(now: loop.now), search)
     }
 
+    /// Whether the adapter is being switched off and on, to free a search.
+    func isPowerCycling(_ choice: AdapterChoice) -> Bool {
+        guard let adapter = objects.adapter(choice)?.path else { return false }
+        return searches[adapter]?.machine.isPowerCycling == true
+    }
+
     private func search(on adapter: String) -> AdapterSearch {
         if let search = searches[adapter] { return search }
         let search = AdapterSearch(adapter: adapter, serial: nextSerial(), loop: loop)

@@ -13,7 +13,7 @@ internal import MeshTransportAPI
 /// backoff. Idle, it wakes up for nothing. Aspects in files of their own: `+Discovery`, `+Connect`, `+Agent`, `+Power`.
 actor BlueZService {
     /// Who wants to know what an adapter is like.
-    private struct Observer {
+    struct Observer {
         var choice: AdapterChoice
         var powersOn: Bool
         var told: BluetoothState?
@@ -21,7 +21,7 @@ actor BlueZService {
     }
 
     /// A signal that came while the tree was being read.
-    private enum Recorded {
+    enum Recorded {
         case added(String, DBusValue)
         case removed(String, [String])
         case changed(String, String, DBusValue, [String])
@@ -30,7 +30,6 @@ actor BlueZService {
     /// Until the bus, or bluetoothd, must have answered what needs no radio.
     static let promptly = Duration.seconds(5)
     private static let retryDelays = Duration.milliseconds(250) ... .seconds(30)
-    private static let valueKey = DBusValue.string("Value")
 
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -44,26 +43,26 @@ actor BlueZService {
     private(set) var owner: String?
     /// Counts the lives of bluetoothd: what belongs to an earlier one is stale.
     private var life: UInt64 = 0
-    private(set) var objects = BlueZObjects()
-    private var recorded: [Recorded]?
+    var objects = BlueZObjects()
+    var recorded: [Recorded]?
     private var users = 0
     private var isClosed = false
     private var opening: Task<Void, Never>?
     private var closing: Task<Void, Never>?
     private var retryTimer: LoopTimer?
     private var retryDelay = retryDelays.lowerBound
-    private var observers: [UInt64: Observer] = [:]
-    private var lastSerial: UInt64 = 0
+    var observers: [UInt64: Observer] = [:]
+    var lastSerial: UInt64 = 0
 
     var waiters = ConditionWaiters()
     /// Links that are up, by device path.
     var links: [String: BlueZLink] = [:]
     /// What to do with a characteristic's values, by its path.
-    private var sinks: [String: @Sendable (DBusValue) -> Void] = [:]
+    var sinks: [String: @Sendable (DBusValue) -> Void] = [:]
     /// What bluetoothd said of the end of a link, just before it.
-    private var lossReasons: [String: String] = [:]
+    var lossReasons: [String: String] = [:]
     /// Counts changes below a device, for whoever waits until there are no more.
-    private(set) var gattChanges: [String: UInt64] = [:]
+    var gattChanges: [String: UInt64] = [:]
     /// How often in a row the services of a device did not become known.
     var unresolved: [String: Int] = [:]
     var searches: [String: AdapterSearch] = [:]
@@ -94,7 +93,8 @@ actor BlueZService {
     /// Somebody needs the connection, until ``release()``. Returns when it is known whether bluetoothd can be used.
     func retain() async {
         users += 1
-        if bus == nil || opening != nil { await open() }
+        if bus == nil, opening == nil { readLater() }
+        await opening?.value
     }
 
     func release() {
@@ -133,15 +133,15 @@ actor BlueZService {
         closing = nil
     }
 
-    private func open() async {
-        if opening == nil { readLater() }
-        await opening?.value
-    }
-
     private func openNow() async {
         await closing?.value
         if bus == nil, !isClosed { await openBus() }
-        if bus != nil { await readTree() }
+        // Again if bluetoothd began a new life meanwhile: what was read may be of the old one.
+        var readLife: UInt64?
+        while bus != nil, readLife != life {
+            readLife = life
+            await readTree()
+        }
         opening = nil
         if users == 0 || isClosed {
             if let bus { shutDown(bus) }
@@ -228,8 +228,16 @@ actor BlueZService {
             log(.notice, "bluetoothd has gone")
             serviceEnded()
         }
+        life += 1
         changed()
         if !new.isEmpty, opening == nil { readLater() }
+    }
+
+    /// Reads the tree anew, or waits for the end of a reading that has begun.
+    func refresh() async {
+        guard bus != nil else { return }
+        if opening == nil { readLater() }
+        await opening?.value
     }
 
     /// Opens the connection, if there is none, and reads the tree; ``opening`` while it lasts.
@@ -259,7 +267,7 @@ actor BlueZService {
 
     /// Reads all objects. Signals that come while the reply is under way are applied to both trees, the old one and, again, the
     /// new one: repeating what the reply knows already leads to the same.
-    func readTree() async {
+    private func readTree() async {
         guard let bus else { return }
         let life = life
         recorded = []
@@ -302,132 +310,6 @@ actor BlueZService {
             }
         }
         recorded = nil
-    }
-
-    // MARK: Objects
-
-    private func treeSignal(_ signal: DBusSignal) {
-        switch signal.member {
-        case "InterfacesAdded":
-            guard signal.arguments.count == 2, let path = signal.arguments[0].text else { return }
-            recorded?.append(.added(path, signal.arguments[1]))
-            apply(objects.interfacesAdded(path, signal.arguments[1]))
-        case "InterfacesRemoved":
-            guard signal.arguments.count == 2, let path = signal.arguments[0].text,
-                let interfaces = signal.arguments[1].texts
-            else { return }
-            recorded?.append(.removed(path, interfaces))
-            apply(objects.interfacesRemoved(path, interfaces))
-        case "Disconnected": lossReasons[signal.path] = signal.arguments.first?.text
-        default: break
-        }
-    }
-
-    /// The hot path: nearly all of these are values of one characteristic.
-    private func propertiesChanged(_ signal: DBusSignal) {
-        guard signal.arguments.count >= 2, case .string(let interface) = signal.arguments[0],
-            case .dictionary(_, _, let entries) = signal.arguments[1]
-        else { return }
-        if interface == BlueZNames.characteristic, let value = entries[Self.valueKey] {
-            sinks[signal.path]?(value)
-            if entries.count == 1 { return }
-        }
-        let invalidated = signal.arguments.count > 2 ? signal.arguments[2].texts ?? [] : []
-        recorded?.append(.changed(signal.path, interface, signal.arguments[1], invalidated))
-        apply(objects.propertiesChanged(signal.path, interface, signal.arguments[1], invalidated: invalidated))
-    }
-
-    private func apply(_ changes: [BlueZObjects.Change]) {
-        if changes.isEmpty { return }
-        for change in changes {
-            switch change {
-            case .adapter(let path): adapterChanged(path)
-            case .deviceAppeared(let path):
-                if objects.devices[path]?.rssi != nil { heard(path) }
-            case .device(let path, let isSighting):
-                if isSighting { heard(path) }
-                if links[path] != nil, objects.devices[path]?.isConnected == false { linkLost(path) }
-            case .deviceVanished(let path):
-                gattChanges[path] = nil
-                linkLost(path)
-            case .gatt(let device): gattChanges[device, default: 0] += 1
-            }
-        }
-        changed()
-    }
-
-    private func linkLost(_ path: String) {
-        let reason = lossReasons.removeValue(forKey: path)
-        guard let link = links[path] else { return }
-        endLink(path, GATTError(lossOf: link.peerName, reason: reason))
-    }
-
-    private func endLink(_ path: String, _ error: GATTError) {
-        guard let link = links.removeValue(forKey: path) else { return }
-        book.linkEnded(path)
-        link.assumeIsolated { $0.ended(error) }
-    }
-
-    /// An object that bluetoothd does not know any more, though it did not say so.
-    func forgetObject(_ path: String) {
-        apply(objects.interfacesRemoved(path, [BlueZNames.device]))
-    }
-
-    // MARK: Values
-
-    func setSink(_ characteristic: String, _ sink: (@Sendable (DBusValue) -> Void)?) {
-        sinks[characteristic] = sink
-    }
-
-    // MARK: State
-
-    /// A new number for whatever needs one.
-    func nextSerial() -> UInt64 {
-        lastSerial += 1
-        return lastSerial
-    }
-
-    func state(_ choice: AdapterChoice) -> BluetoothState {
-        switch outage {
-        case nil: break
-        case .accessDenied?: return .unauthorized
-        default: return .serviceUnavailable
-        }
-        guard let adapter = objects.adapter(choice) else { return .absent }
-        if adapter.isPowered { return .poweredOn }
-        return adapter.isBlocked || blocked.contains(adapter.path) ? .blocked : .poweredOff
-    }
-
-    /// For people.
-    func adapterName(_ choice: AdapterChoice) -> String { objects.adapter(choice)?.name ?? choice.text }
-
-    /// Tells `handler` the state of an adapter now, and each change until ``endObservation(_:)``.
-    func observe(
-        _ choice: AdapterChoice, powersOn: Bool, _ handler: @escaping @Sendable (BluetoothState) -> Void
-    ) async -> UInt64 {
-        await retain()
-        let serial = nextSerial()
-        observers[serial] = Observer(choice: choice, powersOn: powersOn, handler: handler)
-        changed()
-        return serial
-    }
-
-    func endObservation(_ serial: UInt64) {
-        guard observers.removeValue(forKey: serial) != nil else { return }
-        release()
-    }
-
-    /// Tells whoever waits or observes. After every change but those of values.
-    func changed() {
-        waiters.evaluate(self)
-        for (serial, observer) in observers {
-            let state = state(observer.choice)
-            if state == observer.told { continue }
-            observers[serial]?.told = state
-            // One that was on was switched off by somebody, and stays off.
-            if state == .poweredOff, observer.powersOn, observer.told != .poweredOn { powerOnLater(observer.choice) }
-            observer.handler(state)
-        }
     }
 
     // MARK: Calls

@@ -104,6 +104,7 @@ struct DiscoveryStateMachine: ~Copyable {
     }
 
     var isOn: Bool { if case .on = state { true } else { false } }
+    var isPowerCycling: Bool { if case .powerCycling = state { true } else { false } }
     /// No search is on, or about to be.
     var isAtRest: Bool {
         switch state {
