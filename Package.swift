@@ -128,13 +128,9 @@ let package = Package(
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
         tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "CLibUV", "MeshTestSupport"]),
-<<<<<<< HEAD
         tests(
             "MeshBLETests",
             ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTransportTesting", "MeshTestSupport"]),
-=======
-        tests("MeshBLETests", ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTestSupport"]),
->>>>>>> dbus
         tests(
             "MeshBlueZTests",
             [
