@@ -121,6 +121,7 @@ actor ControlServer {
             connection.isBusy = true
             defer {
                 connection.isBusy = false
+                connection.asksModules = false
                 connection.lastUsed = loop.now
             }
             do {
