@@ -109,6 +109,13 @@ public protocol GATTCentral: Sendable {
 
     /// Forgets the device's keys. The link to it, if there is one, ends. Nothing happens when there is no bond.
     func removeBond(_ target: BLETarget) async throws(GATTError)
+
+    /// What was last heard of the device, for the text of an error. Default: nothing.
+    func lastSighting(of target: BLETarget) async -> GATTPeer?
+}
+
+extension GATTCentral {
+    public func lastSighting(of target: BLETarget) async -> GATTPeer? { nil }
 }
 
 /// Ends an observation when it is dropped.

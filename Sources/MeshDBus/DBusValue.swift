@@ -15,8 +15,10 @@ public indirect enum DBusValue: Sendable, Hashable {
     case string(String)
     case objectPath(String)
     case signature(String)
-    /// An open descriptor. One that was received belongs to whoever takes the value out of its message, and must be closed; one that is sent
-    /// stays the sender's.
+    /// An open descriptor. One in the results of a call belongs to the caller, who closes it
+    /// (``Swift/Array/closeDescriptors()`` for what it does not want). One in a signal or a method call is open while
+    /// its handler runs, or as long as the method call lives: who keeps it makes a `dup` of it. One that is sent stays
+    /// the sender's.
     case descriptor(Int32)
     /// An array of bytes (`ay`).
     case bytes([UInt8])

@@ -21,6 +21,8 @@ protocol ControlHandler: Sendable {
 actor ControlServer {
     /// One connection. Confined to the server.
     private final class Connection {
+        /// No other one ever had it: a task that begins after the end of its connection must not find a later one.
+        let number: UInt64
         let stream: LoopStream
         let lines: AsyncStream<Data>.Continuation
         var splitter = LineSplitter()
@@ -32,8 +34,9 @@ actor ControlServer {
         /// What is answered is up to modules, and may take its time.
         var asksModules = false
 
-        init(_ stream: LoopStream, _ lines: AsyncStream<Data>.Continuation, now: Duration) {
+        init(_ number: UInt64, _ stream: LoopStream, _ lines: AsyncStream<Data>.Continuation, now: Duration) {
             lastUsed = now
+            self.number = number
             self.stream = stream
             self.lines = lines
         }
@@ -48,7 +51,8 @@ actor ControlServer {
     private let handler: any ControlHandler
     private let log: LogSink
     private var listener: LoopListener?
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    private var connections: [UInt64: Connection] = [:]
+    private var accepted: UInt64 = 0
 
     init(loop: EventLoop, handler: any ControlHandler, log: LogSink) {
         self.loop = loop
@@ -84,15 +88,16 @@ actor ControlServer {
             end(idle)
         }
         let (lines, continuation) = AsyncStream.makeStream(of: Data.self, bufferingPolicy: .bufferingOldest(64))
-        let connection = Connection(stream, continuation, now: loop.now)
-        connections[ObjectIdentifier(connection)] = connection
+        accepted += 1
+        let number = accepted
+        let connection = Connection(number, stream, continuation, now: loop.now)
+        connections[number] = connection
         stream.startReading { [unowned connection] bytes in
             self.received(bytes, connection)
         } onEnd: { [unowned connection] _ in
             self.end(connection)
         }
-        let id = ObjectIdentifier(connection)
-        connection.task = Task(executorPreference: loop.taskExecutor) { await self.serve(id, lines) }
+        connection.task = Task(executorPreference: loop.taskExecutor) { await self.serve(number, lines) }
     }
 
     private func received(_ bytes: UnsafeRawBufferPointer, _ connection: Connection) {
@@ -108,13 +113,13 @@ actor ControlServer {
     }
 
     private func end(_ connection: Connection) {
-        connections[ObjectIdentifier(connection)] = nil
+        connections[connection.number] = nil
         connection.lines.finish()
         connection.task?.cancel()
         connection.stream.close()
     }
 
-    private func serve(_ number: ObjectIdentifier, _ lines: AsyncStream<Data>) async {
+    private func serve(_ number: UInt64, _ lines: AsyncStream<Data>) async {
         guard let connection = connections[number] else { return }
         for await line in lines where !line.isEmpty {
             var id = JSONValue.null
@@ -144,7 +149,7 @@ actor ControlServer {
                 break
             }
         }
-        connections[ObjectIdentifier(connection)] = nil
+        connections[number] = nil
         connection.stream.close()
     }
 

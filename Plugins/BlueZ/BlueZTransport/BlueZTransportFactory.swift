@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+public import FoundationEssentials
+internal import MeshBLE
+internal import MeshDBus
 public import MeshLoop
 public import MeshTransportAPI
 
@@ -8,20 +11,43 @@ public import MeshTransportAPI
 public struct BlueZTransportFactory: TransportFactory {
     private let loop: EventLoop
     private let log: LogSink
+    let service: BlueZService
 
     /// All its transports run on `loop`, over one connection to the system bus.
-    public init(loop: EventLoop, log: LogSink) {
+    /// `environment` may name another bus than the system's, in `DBUS_SYSTEM_BUS_ADDRESS`.
+    public init(
+        loop: EventLoop, log: LogSink, environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
         self.loop = loop
         self.log = log
+        service = BlueZService(
+            loop: loop, log: log, busAddress: DBusConnection.systemBusAddress(environment: environment))
     }
 
     public var descriptor: TransportDescriptor {
         TransportDescriptor(
             name: "bluez", version: "1.0.0", vendor: "meshhost", license: "Apache-2.0",
-            capabilities: [.pairing], options: BlueZSettings.options)
+            capabilities: [.scanning, .pairing, .adapter, .ownDeadlines], options: BlueZSettings.options)
+    }
+
+    public func validate(_ options: OptionValues) -> [OptionIssue] {
+        BlueZSettings.read(options).issues
     }
 
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
-        throw MeshError(.notSupported, "the module bluez is being built")
+        let bluez = try read(settings)
+        return BLETransport(
+            loop: loop, central: BlueZCentral(service, bluez, log: settings.environment.log),
+            settings: bluez.transport, environment: settings.environment)
+    }
+
+    func read(_ settings: TransportSettings) throws(MeshError) -> BlueZSettings {
+        let (bluez, issues) = BlueZSettings.read(settings.options)
+        guard let bluez else {
+            throw MeshError(
+                .configurationInvalid, issues.map(\.message).joined(separator: "; "),
+                context: .init(device: settings.device))
+        }
+        return bluez
     }
 }

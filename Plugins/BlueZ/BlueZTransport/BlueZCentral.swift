@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshBLE
+internal import MeshLoop
+internal import MeshTransportAPI
+
+/// One adapter of bluetoothd, as one device's options want it used.
+struct BlueZCentral: GATTCentral {
+    let service: BlueZService
+    let choice: AdapterChoice
+    let powersOn: Bool
+    let isDefaultAgent: Bool
+    let link: BlueZLink.Settings
+
+    init(_ service: BlueZService, _ settings: BlueZSettings, log: LogSink) {
+        self.service = service
+        choice = AdapterChoice(settings.adapter)
+        powersOn = settings.powersOn
+        isDefaultAgent = settings.isDefaultAgent
+        link = BlueZLink.Settings(acquiresNotifications: settings.notifications == .acquire, log: log)
+    }
+
+    var adapterName: String {
+        get async { await service.adapterName(choice) }
+    }
+
+    func observeState(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> any GATTObservation {
+        await prepare()
+        return BlueZObservation(service, await service.observe(choice, powersOn: powersOn, observer))
+    }
+
+    func adopt(_ request: GATTConnectRequest) async throws(GATTError) -> (any GATTLink)? {
+        await prepare()
+        return try await service.adopt(order(request))
+    }
+
+    func connect(_ request: GATTConnectRequest) async throws(GATTError) -> any GATTLink {
+        await prepare()
+        return try await service.connect(order(request))
+    }
+
+    func removeBond(_ target: BLETarget) async throws(GATTError) {
+        try await service.removeBond(target, choice)
+    }
+
+    func lastSighting(of target: BLETarget) async -> GATTPeer? { await service.peer(target, choice) }
+
+    func order(_ request: GATTConnectRequest) -> BlueZService.ConnectOrder {
+        BlueZService.ConnectOrder(request: request, choice: choice, settings: link)
+    }
+
+    private func prepare() async {
+        if powersOn { await service.allowPower(choice) }
+        if isDefaultAgent { await service.requestDefaultAgent() }
+    }
+}
+
+/// Ends an observation when it is dropped.
+final class BlueZObservation: GATTObservation {
+    private let service: BlueZService
+    private let serial: UInt64
+
+    init(_ service: BlueZService, _ serial: UInt64) {
+        self.service = service
+        self.serial = serial
+    }
+
+    deinit {
+        // Later: it may be dropped by the very handler that is being called.
+        service.loop.perform { [service, serial] in service.assumeIsolated { $0.endObservation(serial) } }
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshBLE
+internal import MeshDBus
+internal import MeshLoop
+internal import MeshTransportAPI
+
+/// Services and characteristics: bluetoothd looks for them by itself; here they are waited for.
+extension BlueZLink {
+    /// Objects of services that the device is not known to have are waited for this long once it says that all are there (R10).
+    private static let lateTime = Duration.seconds(1)
+    /// No new object for this long: the late ones have all come.
+    private static let quietTime = Duration.milliseconds(200)
+    /// Longer than any caller waits.
+    private static let longTime = Duration.seconds(600)
+    /// A device whose services do not become known this often is forgotten (R11), unless keys would be lost.
+    private static let unresolvedLimit = 3
+
+    func discoverServices(_ uuids: [BLEUUID]) async throws(GATTError) -> [GATTService] {
+        try requireUp(.connect)
+        let (path, serial) = (path, serial)
+        _ = await service.wait(upTo: Self.longTime) {
+            $0.links[path]?.serial != serial || $0.objects.devices[path]?.areServicesResolved == true
+        }
+        try await requireResolving()
+        if await !service.hasServices(uuids, of: path) {
+            let isClaimed = await service.claims(uuids, of: path)
+            _ = await service.wait(upTo: isClaimed ? Self.longTime : Self.lateTime) {
+                $0.links[path]?.serial != serial || $0.hasServices(uuids, of: path)
+            }
+            try await requireResolving()
+            if await !service.hasServices(uuids, of: path) { await service.refresh() }
+            try await waitUntilQuiet()
+        }
+        await service.resolved(path)
+        let known = await service.objects.services(of: path)
+        return uuids.flatMap { uuid in known.filter { $0.uuid == uuid } }.map {
+            GATTService(uuid: $0.uuid, id: $0.path)
+        }
+    }
+
+    func discoverCharacteristics(of service: GATTService) async throws(GATTError) -> [GATTCharacteristic] {
+        try requireUp(.connect)
+        return await self.service.objects.characteristics(of: service.id).map {
+            GATTCharacteristic(uuid: $0.uuid, id: $0.path, properties: $0.properties)
+        }
+    }
+
+    private func waitUntilQuiet() async throws(GATTError) {
+        let (path, serial) = (path, serial)
+        var isQuiet = false
+        while !isQuiet {
+            let count = await service.gattChanges[path]
+            isQuiet = await !service.wait(upTo: Self.quietTime) {
+                $0.links[path]?.serial != serial || $0.gattChanges[path] != count
+            }
+            try await requireResolving()
+        }
+    }
+
+    private func requireResolving() async throws(GATTError) {
+        try requireUp(.connect)
+        guard Task.isCancelled else { return }
+        await service.notResolved(path)
+        throw .cancelled(.connect, peer: peerName)
+    }
+
+    /// Part of ``close()``.
+    func forgetIfUnresolvable() async {
+        guard let count = await service.unresolved[path], count >= Self.unresolvedLimit else { return }
+        await service.resolved(path)
+        guard await service.objects.devices[path]?.isBonded == false else { return }
+        settings.log(.notice, "the device is forgotten, as its services do not become known", [("peer", peerName)])
+        try? await service.remove(path, peer: peerName, .firstPowered)
+    }
+}
+
+extension BlueZService {
+    fileprivate func hasServices(_ uuids: [BLEUUID], of path: String) -> Bool {
+        let known = objects.services(of: path)
+        return uuids.allSatisfy { uuid in known.contains { $0.uuid == uuid } }
+    }
+
+    /// Whether the device says that it has these, though there are no objects of them.
+    fileprivate func claims(_ uuids: [BLEUUID], of path: String) -> Bool {
+        let claimed = objects.devices[path]?.uuids ?? []
+        return uuids.allSatisfy { claimed.contains($0) }
+    }
+
+    fileprivate func resolved(_ path: String) {
+        unresolved[path] = nil
+    }
+
+    fileprivate func notResolved(_ path: String) {
+        if objects.devices[path]?.areServicesResolved == false { unresolved[path, default: 0] += 1 }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+/// What one connection attempt does after `Device1.Connect` has failed, until its caller gives up: bluetoothd fails for many
+/// reasons that pass at once, and an attempt that ended there would cost a whole backoff. Pure.
+///
+/// Numbers: BlueZ in use by bleak-retry-connector 4.6.3 (9 tries after transient errors, the pauses between them).
+struct ConnectRetryPolicy: Sendable {
+    enum Step: Sendable, Hashable {
+        /// Wait until the device is told as not connected, then this long, and try again.
+        case retry(after: Duration)
+        /// The same after a `Device1.Disconnect`, which ends what somebody left behind.
+        case disconnectThenRetry(after: Duration)
+        /// Remove the device, which has no keys, look for it and try again.
+        case forgetThenRetry
+        /// Look for the device again.
+        case searchThenRetry
+        /// It is connected.
+        case useLink
+        case fail
+    }
+
+    /// A link aborted by this side's kernel comes up at one of the next tries (R9).
+    private static let abortLimit = 9
+    /// Then the attempt of another client is one that lasts (R12).
+    private static let inProgressLimit = 3
+    private static let searchLimit = 3
+
+    private var aborts = 0
+    private var inProgress = 0
+    private var searches = 0
+
+    mutating func connectFailed(_ failure: BlueZFailure, isBonded: Bool) -> Step {
+        switch failure {
+        case .alreadyDone: return .useLink
+        case .linkAborted:
+            aborts += 1
+            return aborts > Self.abortLimit ? .fail : .retry(after: .milliseconds(aborts == 1 ? 0 : 100))
+        case .inProgress:
+            inProgress += 1
+            if inProgress < Self.inProgressLimit { return .disconnectThenRetry(after: .milliseconds(500)) }
+            return inProgress == Self.inProgressLimit && !isBonded ? .forgetThenRetry : .fail
+        case .objectGone:
+            searches += 1
+            return searches > Self.searchLimit ? .fail : .searchThenRetry
+        case .cancelled, .serviceGone, .serviceSilent, .accessDenied, .adapterOff, .adapterBlocked, .peerSilent,
+            .noSlots,
+            .bondStale, .securityInsufficient, .acquiredElsewhere, .notAllowed, .unsupported, .notConnected,
+            .valueTooLong, .att, .passkeyWrong, .agentNotAsked, .pairingTimeout, .pairingRejected, .pairingInterrupted,
+            .other:
+            return .fail
+        }
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+/// A call of a method: what is sent to a program on the bus.
+public struct DBusCall: Sendable, Hashable {
+    /// The bus name of the program, such as `org.bluez`.
+    public var destination: String
+    public var path: String
+    public var interface: String
+    public var member: String
+    public var arguments: [DBusValue]
+    /// Whether the bus may start the program when it does not run.
+    public var startsService: Bool
+
+    public init(
+        _ destination: String, path: String, interface: String, member: String, _ arguments: [DBusValue] = [],
+        startsService: Bool = false
+    ) {
+        self.destination = destination
+        self.path = path
+        self.interface = interface
+        self.member = member
+        self.arguments = arguments
+        self.startsService = startsService
+    }
+
+    /// A method of the bus itself.
+    static func bus(_ member: String, _ arguments: [DBusValue] = []) -> DBusCall {
+        DBusCall(
+            DBusNames.bus, path: DBusNames.busPath, interface: DBusNames.bus, member: member, arguments)
+    }
+}
+
+/// Names that the specification gives ("Message Bus Messages").
+enum DBusNames {
+    static let bus = "org.freedesktop.DBus"
+    static let busPath = "/org/freedesktop/DBus"
+    static let introspectable = "org.freedesktop.DBus.Introspectable"
+    static let peer = "org.freedesktop.DBus.Peer"
+    static let local = "org.freedesktop.DBus.Local"
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import CDBus
+internal import MeshLoop
+
+/// One libdbus connection on the loop: its socket, the order of its messages, and the replies that are awaited.
+///
+/// - Reading and writing happen when polls say so (``DBusWatches``), and writing also at once as far as the kernel has
+///   room. libdbus reads about 2 KiB each time (`max_bytes_read_per_iteration`), so that other descriptors get their turn.
+/// - What has been read is dispatched in a job of its own, at most ``messagesPerTurn`` before others get their turn.
+///   libdbus's filter only takes the message off; it is handed on when libdbus has returned, so that whoever gets it may
+///   do anything, also close the connection.
+/// - After a reply that a task awaits the next message waits until that task has run on the loop. The runtime resumes
+///   every continuation on the executor that its task prefers, and without one on a thread of the global pool, which only
+///   then comes back to the loop: the order of jobs on the loop says nothing. So whoever is resumed reports back
+///   (``reply(withSerial:within:isolation:arrived:)``), and messages go on at the end of that turn. By then the task has
+///   also come back to an actor on this loop that called, however many jobs that took, and has run to its next `await`
+///   that waits. (A turn ends after some thousand jobs, even if there are more; then, and then only, may a message overtake.)
+/// - Replies are matched to calls here, by their serial. libdbus's pending calls would end with "no reply" at the end of
+///   the connection, and cannot be told apart from a deadline then. Since libdbus has no timeouts but those of pending
+///   calls, there are none to take over: a deadline is a ``LoopTimer``.
+///
+/// Sendable because of one invariant: everything but `loop` is touched on the loop's thread only.
+final class DBusTransport: @unchecked Sendable {
+    typealias Completion = (Result<DBusMessage, DBusError>) -> Void
+
+    private struct Waiting {
+        let deadline: LoopTimer
+        let completion: Completion
+    }
+
+    /// More than are read in one turn unless they are tiny.
+    private static let messagesPerTurn = 64
+
+    let loop: EventLoop
+    /// Gets every message that is no awaited reply.
+    var onMessage: ((DBusMessage) -> Void)?
+    /// Called once when the connection has ended, unless ``close()`` ended it.
+    var onEnd: (() -> Void)?
+    var isOpen: Bool { connection != nil }
+    private var connection: OpaquePointer?
+    private let watches: DBusWatches
+    private var waiting: [UInt32: Waiting] = [:]
+    private var received: DBusMessage?
+    /// ``dispatch()`` is queued or at work.
+    private var isDispatching = false
+    /// How many tasks have been resumed and have not run yet: no message is dispatched while there is one.
+    private var resumedTasks = 0
+
+    /// Opens the socket. Authentication goes on by itself; what is sent meanwhile waits for it.
+    init(_ loop: EventLoop, address: String) throws(DBusError) {
+        assert(loop.isOnLoop)
+        self.loop = loop
+        watches = DBusWatches(loop)
+        let connection = try Self.connect(address)
+        self.connection = connection
+        dbus_connection_set_exit_on_disconnect(connection, 0)
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        dbus_connection_set_dispatch_status_function(
+            connection,
+            { _, status, data in
+                if status != DBUS_DISPATCH_COMPLETE, let data { DBusTransport.of(data).dispatchLater() }
+            }, me, nil)
+        dbus_connection_set_wakeup_main_function(
+            connection, { data in if let data { DBusTransport.of(data).dispatchLater() } }, me, nil)
+        let isFiltered = dbus_connection_add_filter(
+            connection,
+            { _, message, data in
+                if let message, let data { DBusTransport.of(data).received = DBusMessage(message) }
+                return DBUS_HANDLER_RESULT_HANDLED
+            }, me, nil)
+        // A throw from here runs `deinit`, which closes what is open.
+        guard isFiltered != 0, watches.attach(to: connection) else { throw DBusError(DBusError.noMemory) }
+    }
+
+    deinit {
+        close()
+    }
+
+    private static func of(_ data: UnsafeMutableRawPointer) -> DBusTransport {
+        Unmanaged<DBusTransport>.fromOpaque(data).takeUnretainedValue()
+    }
+
+    /// A connection over a Unix socket. libdbus waits while it connects, which is no time at all for a socket of this
+    /// machine; for the other kinds of address it would look up names, or start programs.
+    private static func connect(_ address: String) throws(DBusError) -> OpaquePointer {
+        guard !address.utf8.contains(0) else {
+            throw DBusError(DBusError.badAddress, "'\(address)' is no address of a bus")
+        }
+        var failure = CDBus.DBusError()
+        dbus_error_init(&failure)
+        defer { dbus_error_free(&failure) }
+        var entries: UnsafeMutablePointer<OpaquePointer?>?
+        var count: Int32 = 0
+        guard dbus_parse_address(address, &entries, &count, &failure) != 0 else { throw Self.error(failure) }
+        defer { dbus_address_entries_free(entries) }
+        for index in 0..<Int(count) {
+            let method = dbus_address_entry_get_method(entries?[index]).map { String(cString: $0) } ?? ""
+            if method != "unix" {
+                throw DBusError(
+                    DBusError.badAddress, "'\(address)' is not the address of a Unix socket ('unix:path=...')")
+            }
+        }
+        // SIGPIPE is the program's: libdbus writes to sockets without it.
+        dbus_connection_set_change_sigpipe(0)
+        guard let connection = dbus_connection_open_private(address, &failure) else { throw Self.error(failure) }
+        return connection
+    }
+
+    private static func error(_ failure: CDBus.DBusError) -> DBusError {
+        DBusError(
+            failure.name.map { String(cString: $0) } ?? DBusError.failed,
+            failure.message.map { String(cString: $0) } ?? "")
+    }
+
+    /// Ends the connection without a word to ``onEnd``; who awaits a reply gets ``DBusError/disconnected``.
+    func close() {
+        guard let connection else { return }
+        self.connection = nil
+        onMessage = nil
+        onEnd = nil
+        dbus_connection_set_dispatch_status_function(connection, nil, nil, nil)
+        dbus_connection_set_wakeup_main_function(connection, nil, nil, nil)
+        // Removes the watches, then closes the socket.
+        dbus_connection_close(connection)
+        dbus_connection_unref(connection)
+        let waiting = waiting
+        self.waiting = [:]
+        for serial in waiting.keys.sorted() {
+            waiting[serial]?.completion(.failure(Self.disconnected))
+        }
+    }
+
+    static let cancelled = DBusError(DBusError.cancelled, "the call was cancelled")
+    static let disconnected = DBusError(DBusError.disconnected, "the connection to the bus has ended")
+
+    // MARK: Sending
+
+    /// Sends, and returns the message's serial.
+    @discardableResult
+    func send(_ message: DBusMessage) throws(DBusError) -> UInt32 {
+        guard let connection else { throw Self.disconnected }
+        if message.hasDescriptors, dbus_connection_can_send_type(connection, Int32(UInt8(ascii: "h"))) == 0 {
+            throw DBusError(DBusError.notSupported, "this connection carries no descriptors")
+        }
+        var serial: dbus_uint32_t = 0
+        try DBusMessage.memory(dbus_connection_send(connection, message.pointer, &serial))
+        return serial
+    }
+
+    /// Tells libdbus the name that the bus gave.
+    func setUniqueName(_ name: String) throws(DBusError) {
+        guard let connection else { throw Self.disconnected }
+        try DBusMessage.memory(dbus_bus_set_unique_name(connection, name))
+    }
+
+    // MARK: Replies
+
+    /// Calls `completion` once, with the reply to what was sent with this serial, or why there is none.
+    func await(_ serial: UInt32, within timeout: Duration, _ completion: @escaping Completion) {
+        guard isOpen else { return completion(.failure(Self.disconnected)) }
+        let deadline = LoopTimer(loop)
+        deadline.schedule(after: timeout) { [weak self] in
+            self?.end(serial, DBusError(DBusError.noReply, "no reply within \(timeout)"))
+        }
+        waiting[serial] = Waiting(deadline: deadline, completion: completion)
+    }
+
+    private func end(_ serial: UInt32, _ error: DBusError) {
+        waiting.removeValue(forKey: serial)?.completion(.failure(error))
+    }
+
+    /// Sends a call and waits for its reply; an error reply is thrown. Cancelling the task ends the wait, and a reply
+    /// that comes later is dropped, with all that is in it. What is cancelled already is not sent. The caller is an actor
+    /// on the loop.
+    func reply(
+        to message: DBusMessage, within timeout: Duration, isolation: isolated (any Actor)? = #isolation
+    ) async throws(DBusError) -> DBusMessage {
+        if Task.isCancelled { throw Self.cancelled }
+        return try await reply(withSerial: send(message), within: timeout)
+    }
+
+    /// Waits for the reply to what has just been sent with this serial.
+    ///
+    /// `arrived` is called when a reply that is no error is dispatched, before the next message is: what must be in place
+    /// for that is put there.
+    func reply(
+        withSerial serial: UInt32, within timeout: Duration, isolation: isolated (any Actor)? = #isolation,
+        arrived: @escaping () -> Void = {}
+    ) async throws(DBusError) -> DBusMessage {
+        let result = await withTaskCancellationHandler {
+            // A closure runs on the caller's actor only if it captures it; otherwise it would leave the loop.
+            _ = isolation
+            return await withCheckedContinuation { continuation in
+                self.await(serial, within: timeout) { result in
+                    if case .success = result { arrived() }
+                    self.resumedTasks += 1
+                    continuation.resume(returning: result)
+                }
+            }
+        } onCancel: {
+            loop.perform { self.end(serial, Self.cancelled) }
+        }
+        assert(loop.isOnLoop)
+        loop.atEndOfTurn {
+            self.resumedTasks -= 1
+            self.dispatchRest()
+        }
+        return try result.get()
+    }
+
+    // MARK: Receiving
+
+    private func dispatchLater() {
+        guard !isDispatching else { return }
+        isDispatching = true
+        loop.performLater { self.dispatch() }
+    }
+
+    /// libdbus tells of changes only, and those of a turn in which nothing may be dispatched are not heard.
+    private func dispatchRest() {
+        guard let connection, resumedTasks == 0 else { return }
+        if dbus_connection_get_dispatch_status(connection) != DBUS_DISPATCH_COMPLETE { dispatchLater() }
+    }
+
+    private func dispatch() {
+        var left = Self.messagesPerTurn
+        while left > 0, resumedTasks == 0 {
+            guard let connection else { return }
+            let status = dbus_connection_dispatch(connection)
+            // A peer's message would need memory that there is not: there is no way to go on in order.
+            if status == DBUS_DISPATCH_NEED_MEMORY { return disconnected() }
+            if let message = received {
+                received = nil
+                deliver(message)
+            } else if status == DBUS_DISPATCH_COMPLETE {
+                break
+            }
+            left -= 1
+        }
+        isDispatching = false
+        dispatchRest()
+    }
+
+    private func deliver(_ message: DBusMessage) {
+        switch message.kind {
+        case .methodReturn, .error:
+            waiting.removeValue(forKey: message.replySerial)?
+                .completion(message.kind == .error ? .failure(message.error) : .success(message))
+        case .signal where message.isDisconnection:
+            disconnected()
+        case .signal, .methodCall:
+            onMessage?(message)
+        case .other:
+            break
+        }
+    }
+
+    private func disconnected() {
+        let onEnd = onEnd
+        close()
+        onEnd?()
+    }
+}
