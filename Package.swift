@@ -111,7 +111,7 @@ let package = Package(
             path: "Plugins/Mock/MockTransport"),
         moduleTarget("MockModule", ["MeshMockTransport"], path: "Plugins/Mock/MockModule"),
         swiftTarget(
-            "MeshBlueZTransport", ["MeshTransportAPI", "MeshLoop", "MeshBLE", "MeshDBus"],
+            "MeshBlueZTransport", ["MeshTransportAPI", "MeshLoop", "MeshBLE", "MeshDBus", "MeshWire"],
             path: "Plugins/BlueZ/BlueZTransport"),
         moduleTarget("BlueZModule", ["MeshBlueZTransport"], path: "Plugins/BlueZ/BlueZModule"),
         // tests
@@ -128,10 +128,12 @@ let package = Package(
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
         tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "MeshTestSupport"]),
-        tests("MeshBLETests", ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTestSupport"]),
+        tests(
+            "MeshBLETests",
+            ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTransportTesting", "MeshTestSupport"]),
         tests(
             "MeshBlueZTests",
-            ["MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
+            ["MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTestSupport"]),
         tests(
             "MeshJournalTests",
             ["MeshJournal", "MeshTransportAPI", "MeshLoop", "MeshTestSupport", "JournalProgram"]),
@@ -159,7 +161,9 @@ let package = Package(
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
                 "MeshMockTransport", "MeshTestSupport",
             ]),
-        tests("MeshDaemonTests", ["MeshDaemon", "MeshTransportAPI"]),
+        tests(
+            "MeshDaemonTests",
+            ["MeshDaemon", "MeshConfig", "MeshRuntime", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11,

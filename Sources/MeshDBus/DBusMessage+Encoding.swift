@@ -41,6 +41,7 @@ extension DBusMessage {
         case .descriptor(let descriptor): try write(descriptor: descriptor, &iterator)
         case .bytes(let bytes): try write(bytes, &iterator, depth: depth)
         case .array(let element, let elements):
+            try checkOne("a" + element)
             try container("a", element, &iterator, depth) { iterator throws(DBusError) in
                 for value in elements {
                     try expect(value, element)
@@ -55,7 +56,7 @@ extension DBusMessage {
             }
         case .variant(let content):
             let signature = content.typeSignature
-            try check(signature, "signature") { dbus_signature_validate_single($0, nil) }
+            try checkOne(signature)
             try container("v", signature, &iterator, depth) { iterator throws(DBusError) in
                 try write(content, &iterator, depth: depth + 1)
             }
@@ -65,6 +66,7 @@ extension DBusMessage {
     private static func write(
         _ entries: [DBusValue: DBusValue], key: String, value: String, _ iterator: inout DBusMessageIter, depth: Int
     ) throws(DBusError) {
+        try checkOne("a{\(key)\(value)}")
         try container("a", "{\(key)\(value)}", &iterator, depth) { iterator throws(DBusError) in
             for entry in entries {
                 try expect(entry.key, key)
@@ -138,6 +140,11 @@ extension DBusMessage {
             throw error
         }
         try memory(dbus_message_iter_close_container(&iterator, &inner))
+    }
+
+    /// What a caller says of an array's content may be more than one type, which would pass within a longer signature.
+    private static func checkOne(_ signature: String) throws(DBusError) {
+        try check(signature, "signature of one type") { dbus_signature_validate_single($0, nil) }
     }
 
     private static func expect(_ value: DBusValue, _ signature: String) throws(DBusError) {

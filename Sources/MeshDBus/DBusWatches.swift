@@ -15,6 +15,8 @@ internal import MeshLoop
 final class DBusWatches {
     private final class Descriptor {
         var watches: [OpaquePointer] = []
+        /// What the poll waits for.
+        var events: LoopPoll.Events = []
         let poll: LoopPoll
 
         init(_ poll: LoopPoll) {
@@ -87,11 +89,15 @@ final class DBusWatches {
             if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
             if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
         }
+        if events == descriptor.events { return }
+        descriptor.events = events
         descriptor.poll.wait(for: events)
     }
 
     private func happened(_ number: Int32, _ events: LoopPoll.Events, _ error: LoopError?) {
         guard let descriptor = descriptors[number] else { return }
+        // libuv stops a poll that has failed.
+        if error != nil { descriptor.events = [] }
         var came: UInt32 = 0
         if events.contains(.readable) { came |= DBUS_WATCH_READABLE.rawValue }
         if events.contains(.writable) { came |= DBUS_WATCH_WRITABLE.rawValue }
@@ -105,7 +111,6 @@ final class DBusWatches {
             // False means no memory: the poll reports the same again.
             if flags != 0 { dbus_watch_handle(watch, flags) }
         }
-        // libuv stops a poll that has failed.
         if error != nil { update(number) }
     }
 }

@@ -12,6 +12,8 @@ protocol ControlHandler: Sendable {
     func answer(_ method: String, _ params: JSONValue) async throws(MeshError) -> JSONValue
     /// Subscribes to the bus.
     func subscribe(_ params: JSONValue) async throws(MeshError) -> EventSubscription
+    /// Looks for devices; the events of a scan, until it ends.
+    func scan(_ params: JSONValue) async throws(MeshError) -> AsyncStream<JSONValue>
 }
 
 /// The daemon's side of the control socket. Requests of one connection are answered in order; connections do not wait for
@@ -122,9 +124,13 @@ actor ControlServer {
             do {
                 let request = try ControlProtocol.Request(line)
                 id = request.id
-                if request.method == "listen" {
-                    try await stream(to: connection, id, request.params)
-                } else {
+                switch request.method {
+                case "listen": try await stream(to: connection, id, request.params)
+                case "scan":
+                    for await event in try await handler.scan(request.params) {
+                        try await connection.stream.write(ControlProtocol.event(event, for: id))
+                    }
+                default:
                     let result = try await handler.answer(request.method, request.params)
                     try await connection.stream.write(ControlProtocol.result(result, for: id))
                 }

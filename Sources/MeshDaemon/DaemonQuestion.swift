@@ -26,7 +26,9 @@ struct DaemonQuestion {
             try self.listen(listen, &client)
         case .reload:
             return reloaded(try client.ask("reload"))
-        case .run, .check, .configShow, .configSchema, .bridge, .decode, .encode, .version, .help:
+        case .run, .check, .configShow, .configSchema, .bridge, .decode, .encode, .version, .help, .scan, .pair,
+            .unpair,
+            .doctor:
             break
         }
         return .ok
@@ -108,13 +110,33 @@ struct DaemonQuestion {
             let shares = (device["shares"]?.arrayValue ?? []).map { share in
                 "\(text(share["listen"])) (\(share["clients"]?.intValue ?? 0))"
             }
-            let note = device["disabled"]?.stringValue ?? device["waiting"]?["text"]?.stringValue ?? ""
             table.add([
-                text(device["name"]), text(device["state"]), text(device["intent"]), text(device["module"]),
-                text(device["peer"]), shares.joined(separator: " "), note,
+                text(device["name"]), state(of: device), text(device["intent"]), text(device["module"]),
+                text(device["peer"]), shares.joined(separator: " "), note(on: device),
             ])
         }
         return table.text
+    }
+
+    /// The state, with the transport's phase while one is being made.
+    private static func state(of device: JSONValue) -> String {
+        let state = text(device["state"])
+        guard state == DeviceState.connecting.rawValue, let phase = device["phase"]?.stringValue,
+            phase != state, phase != LinkPhase.idle.rawValue
+        else { return state }
+        return "\(state): \(phase)"
+    }
+
+    /// Why there is no link, and what was wrong with the last one.
+    private static func note(on device: JSONValue) -> String {
+        if let reason = device["disabled"]?.stringValue { return reason }
+        let last = device["last_error"]?["message"]?.stringValue
+        if let waiting = device["waiting"]?["text"]?.stringValue {
+            guard device["waiting"]?["why"] == "adapter", let last else { return waiting }
+            return "\(waiting): \(last)"
+        }
+        guard device["state"]?.stringValue != DeviceState.ready.rawValue, let last else { return "" }
+        return "last: \(last)"
     }
 
     private static func table(clients: [JSONValue]) -> String {
@@ -131,7 +153,7 @@ struct DaemonQuestion {
         return table.text
     }
 
-    private static func text(_ value: JSONValue?) -> String {
+    static func text(_ value: JSONValue?) -> String {
         switch value {
         case .string(let text)?: text
         case .int(let number)?: "\(number)"

@@ -26,7 +26,8 @@ extension ConformanceRule {
             // What a transport may have to wait for, or look at, before it connects.
             let connecting = phases.drop { $0 == .waitingForBluetooth || $0 == .restoringState }
             try context.expect(
-                connecting.first == .connecting && phases.last == .connected, "the phases are \(phases.map(\.rawValue))")
+                connecting.first == .connecting && phases.last == .connected, "the phases are \(phases.map(\.rawValue))"
+            )
         },
         ConformanceRule("a second connect is refused and does not harm the link") { context in
             try await context.transport.connect()

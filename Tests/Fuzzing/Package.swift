@@ -14,6 +14,7 @@ let package = Package(
         .target(name: "CFuzzer"),
         .target(name: "FuzzDriver", dependencies: ["CFuzzer"]),
         fuzzer("FrameDecoderFuzzer", "MeshWire"),
+        fuzzer("AdvertisingFuzzer", "MeshWire"),
         fuzzer("CompanionFuzzer", "MeshCompanion"),
         fuzzer("PacketFuzzer", "MeshCompanion"),
         fuzzer("LPPFuzzer", "MeshCompanion"),

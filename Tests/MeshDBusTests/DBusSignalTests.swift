@@ -138,7 +138,8 @@ struct DBusSignalTests {
                 log.arrive("reply")
             }
             try await client.settle()
-            #expect(await log.all() == Array(repeating: ["Before", "reply", "After"], count: 3).flatMap { $0 })
+            let seen = await log.all()
+            #expect(seen == Array(repeating: ["Before", "reply", "After"], count: 3).flatMap { $0 })
             withExtendedLifetime((token, export)) {}
         }
     }

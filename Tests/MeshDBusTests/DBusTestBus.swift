@@ -36,7 +36,11 @@ actor DBusTestBus {
               <policy context="default">
                 <allow user="*"/>
                 <allow own="*"/>
-                <allow send_destination="*" eavesdrop="false"/>
+                <allow send_destination="*"/>
+                <allow receive_type="method_call"/>
+                <allow receive_type="method_return"/>
+                <allow receive_type="error"/>
+                <allow receive_type="signal"/>
                 <deny send_interface="org.example.Forbidden"/>
               </policy>
             </busconfig>
@@ -49,7 +53,7 @@ actor DBusTestBus {
         daemon = try LoopProcess(
             loop,
             arguments: ["dbus-daemon", "--nofork", "--print-address", "--config-file=\(folder)/bus.conf"],
-            environment: ["PATH": "/usr/bin:/bin"], descriptors: [nil, writing, 2]
+            environment: ["PATH": "/usr/bin:/bin"], descriptors: [nil, writing, nil]
         ) { [exited] _ in exited.arrive(()) }
         close(writing)
         try await untilReadable(reading, loop)

@@ -66,6 +66,28 @@ struct AdmissionTests {
         #expect(bench.started == ["mast"])
     }
 
+    @Test func `a link of another kind never waits for those of an adapter, nor for the adapter`() {
+        let hci0 = AdapterSettings(name: "hci0", reportsChanges: false)
+        var bench = Bench(adapter: hci0)
+        bench.add("hill", adapter: hci0)
+        #expect(bench.started.isEmpty)
+        // Both are busy, or wait: the third begins at once all the same.
+        bench.add("shed", adapter: .network)
+        #expect(bench.started == ["shed"])
+        bench.becomeReady("shed")
+        bench.adapter("hci0", isAvailable: false)
+        #expect(bench.ended == ["roof"])
+        bench.end(.cancelled)
+        bench.end(.linkClosed, "shed")
+        bench.passToDeadline()
+        #expect(bench.started == ["shed"])
+        #expect(bench.snapshot("hill").waiting == .adapter(name: "hci0"))
+        bench.adapter("hci0", isAvailable: true)
+        #expect(bench.started == ["roof"])
+        bench.becomeReady()
+        #expect(bench.started == ["hill"])
+    }
+
     @Test func `one who leaves the queue is passed over`() {
         var bench = Bench(adapter: hci0)
         for name in ["a", "b", "c"] { bench.add(name, adapter: hci0) }

@@ -2,7 +2,6 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshLoop
-internal import MeshTransportAPI
 
 /// The search on one adapter, as ``BlueZService`` drives it: a reference, because the machine in it cannot be copied.
 final class AdapterSearch {
@@ -24,10 +23,4 @@ final class AdapterSearch {
         self.serial = serial
         timer = LoopTimer(loop)
     }
-}
-
-/// Somebody who wants to hear of all devices.
-struct Scanner {
-    var choice: AdapterChoice
-    var handler: @Sendable (BlueZDevice) -> Void
 }

@@ -44,7 +44,9 @@ struct BlueZCentral: GATTCentral {
         try await service.removeBond(target, choice)
     }
 
-    private func order(_ request: GATTConnectRequest) -> BlueZService.ConnectOrder {
+    func lastSighting(of target: BLETarget) async -> GATTPeer? { await service.peer(target, choice) }
+
+    func order(_ request: GATTConnectRequest) -> BlueZService.ConnectOrder {
         BlueZService.ConnectOrder(request: request, choice: choice, settings: link)
     }
 

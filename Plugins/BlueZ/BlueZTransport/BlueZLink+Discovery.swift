@@ -35,7 +35,9 @@ extension BlueZLink {
         }
         await service.resolved(path)
         let known = await service.objects.services(of: path)
-        return uuids.flatMap { uuid in known.filter { $0.uuid == uuid } }.map { GATTService(uuid: $0.uuid, id: $0.path) }
+        return uuids.flatMap { uuid in known.filter { $0.uuid == uuid } }.map {
+            GATTService(uuid: $0.uuid, id: $0.path)
+        }
     }
 
     func discoverCharacteristics(of service: GATTService) async throws(GATTError) -> [GATTCharacteristic] {

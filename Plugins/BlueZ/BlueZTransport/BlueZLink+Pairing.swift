@@ -12,7 +12,9 @@ extension BlueZLink {
 
     func pair() async throws(GATTError) -> PairingOutcome {
         try requireUp(.pair(passkeyWasAsked: false))
-        if await service.objects.devices[path]?.isBonded == true { return PairingOutcome(wasBonded: true, usedPasskey: false) }
+        if await service.objects.devices[path]?.isBonded == true {
+            return PairingOutcome(wasBonded: true, usedPasskey: false)
+        }
         guard await service.registerAgent() else {
             throw GATTError(
                 .pairingFailed,

@@ -67,10 +67,10 @@ actor BlueZLink: GATTLink {
 
     var peer: GATTPeer {
         get async {
-            let device = await service.objects.devices[path]
-            let address = device?.address ?? BLEAddress(bytesOf: path)
-            return GATTPeer(
-                address: address, name: device?.name ?? "", rssi: device?.rssi, isBonded: device?.isBonded ?? false)
+            guard let device = await service.objects.devices[path] else {
+                return GATTPeer(address: BLEAddress(bytesOf: path))
+            }
+            return GATTPeer(device)
         }
     }
 
@@ -202,7 +202,8 @@ actor BlueZLink: GATTLink {
         if mtu == nil || mtu == 0, !hasWarnedOfMTU {
             hasWarnedOfMTU = true
             settings.log(
-                .notice, "bluetoothd does not tell the MTU, so frames are limited to 20 bytes; BlueZ 5.62 or later does",
+                .notice,
+                "bluetoothd does not tell the MTU, so frames are limited to 20 bytes; BlueZ 5.62 or later does",
                 [("peer", peerName)])
         }
         // Core Specification, Vol 3 Part F §3.2.8, §3.2.9.

@@ -62,7 +62,9 @@ extension BlueZService {
             return
         }
         let answer = book.answer(question, from: device, address: objects.devices[device]?.address)
-        let fields = [("question", "\(question)"), ("device", device.split(separator: "/").last.map(String.init) ?? "")]
+        let fields = [
+            ("question", "\(question)"), ("device", device.split(separator: "/").last.map(String.init) ?? ""),
+        ]
         if let reply = PairingAgent.reply(answer) {
             log(.info, "the pairing agent was asked", fields)
             call.reply(reply)

@@ -188,7 +188,8 @@ extension BlueZService {
             throw GATTError(
                 .inUse,
                 MeshError(
-                    .connectionFailed, "another device of this configuration is connected to \(peer); remove one of them",
+                    .connectionFailed,
+                    "another device of this configuration is connected to \(peer); remove one of them",
                     context: .init(operation: "connect", peer: peer)))
         }
         let link = BlueZLink(
@@ -203,6 +204,14 @@ extension BlueZService {
         guard links[link.path] === link else { return }
         links[link.path] = nil
         book.linkEnded(link.path)
+    }
+
+    /// What is known of a device, if the adapter knows it.
+    func peer(_ target: BLETarget, _ choice: AdapterChoice) -> GATTPeer? {
+        guard let adapter = objects.adapter(choice)?.path, let device = objects.device(target, on: adapter) else {
+            return nil
+        }
+        return GATTPeer(device)
     }
 
     // MARK: Bonds
@@ -235,5 +244,13 @@ extension BlueZService {
             }
         }
         _ = await wait(upTo: Self.disconnectTime) { $0.objects.devices[path] == nil }
+    }
+}
+
+extension GATTPeer {
+    init(_ device: BlueZDevice) {
+        self.init(
+            address: device.address ?? BLEAddress(bytesOf: device.path), name: device.name, rssi: device.rssi,
+            isBonded: device.isBonded)
     }
 }

@@ -59,9 +59,7 @@ extension BlueZService {
     func heard(_ path: String) {
         guard let device = objects.devices[path] else { return }
         searches[device.adapter]?.machine.heard(now: loop.now)
-        for scanner in scanners.values where objects.adapter(scanner.choice)?.path == device.adapter {
-            scanner.handler(device)
-        }
+        tellScanners(device)
     }
 
     private func perform(_ action: DiscoveryStateMachine.Action, _ search: AdapterSearch) {

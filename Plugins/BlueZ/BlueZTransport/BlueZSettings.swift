@@ -74,7 +74,8 @@ struct BlueZSettings: Sendable, Hashable {
         if pairing == .never, passkey != nil {
             issues.append(
                 OptionIssue(
-                    option: "pairing", message: "pairing is \"never\", and a pin is given", hint: "leave one of them out"))
+                    option: "pairing", message: "pairing is \"never\", and a pin is given",
+                    hint: "leave one of them out"))
         }
         let adapter = options.string("adapter")
         if adapter.contains(where: { !$0.isASCII || $0.isWhitespace || $0 == "/" }) {
@@ -150,7 +151,8 @@ struct BlueZSettings: Sendable, Hashable {
         let nearest = NearestName.of(text, among: words).map { "did you mean \"\($0)\"?" }
         issues.append(
             OptionIssue(
-                option: name, message: "\(name) is \"\(text)\", none of \(words.joined(separator: ", "))", hint: nearest))
+                option: name, message: "\(name) is \"\(text)\", none of \(words.joined(separator: ", "))", hint: nearest
+            ))
         return nil
     }
 }

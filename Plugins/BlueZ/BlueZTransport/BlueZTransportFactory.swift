@@ -11,7 +11,7 @@ public import MeshTransportAPI
 public struct BlueZTransportFactory: TransportFactory {
     private let loop: EventLoop
     private let log: LogSink
-    private let service: BlueZService
+    let service: BlueZService
 
     /// All its transports run on `loop`, over one connection to the system bus.
     /// `environment` may name another bus than the system's, in `DBUS_SYSTEM_BUS_ADDRESS`.
@@ -27,7 +27,7 @@ public struct BlueZTransportFactory: TransportFactory {
     public var descriptor: TransportDescriptor {
         TransportDescriptor(
             name: "bluez", version: "1.0.0", vendor: "meshhost", license: "Apache-2.0",
-            capabilities: [.pairing], options: BlueZSettings.options)
+            capabilities: [.scanning, .pairing], options: BlueZSettings.options)
     }
 
     public func validate(_ options: OptionValues) -> [OptionIssue] {
@@ -35,13 +35,19 @@ public struct BlueZTransportFactory: TransportFactory {
     }
 
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
+        let bluez = try read(settings)
+        return BLETransport(
+            loop: loop, central: BlueZCentral(service, bluez, log: settings.environment.log),
+            settings: bluez.transport, environment: settings.environment)
+    }
+
+    func read(_ settings: TransportSettings) throws(MeshError) -> BlueZSettings {
         let (bluez, issues) = BlueZSettings.read(settings.options)
         guard let bluez else {
             throw MeshError(
                 .configurationInvalid, issues.map(\.message).joined(separator: "; "),
                 context: .init(device: settings.device))
         }
-        _ = BlueZCentral(service, bluez, log: settings.environment.log)
-        throw MeshError(.notSupported, "the module bluez is being built")
+        return bluez
     }
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshBLE
+internal import MeshLoop
+internal import MeshTransportAPI
+
+/// Pairing by order of a person: `meshhost pair` and `unpair`.
+extension BlueZService {
+    /// Pairs with a device, over the link that it has or one of its own.
+    func pair(_ order: ConnectOrder, _ settings: BLETransportSettings) async throws(MeshError) -> PairingReport {
+        await retain()
+        do throws(MeshError) {
+            let report = try await pairNow(order, settings)
+            await releaseAndClose()
+            return report
+        } catch {
+            await releaseAndClose()
+            throw error
+        }
+    }
+
+    private func pairNow(
+        _ order: ConnectOrder, _ settings: BLETransportSettings
+    ) async throws(MeshError) -> PairingReport {
+        let target = order.request.target
+        if let peer = peer(target, order.choice), peer.isBonded {
+            return PairingReport(address: peer.address.text, name: peer.name, wasBonded: true, usedPasskey: false)
+        }
+        let path = objects.adapter(order.choice).flatMap { objects.device(target, on: $0.path)?.path }
+        if let path, let link = links[path] { return try await pair(over: link, settings) }
+        let link = try await within(
+            settings.connectionTimeout, "\(target) was not reached within \(settings.connectionTimeout.optionText)"
+        ) { () async throws(GATTError) in try await self.connect(order) }
+        do throws(MeshError) {
+            let report = try await pair(over: link, settings)
+            await link.close()
+            return report
+        } catch {
+            await link.close()
+            throw error
+        }
+    }
+
+    private func pair(
+        over link: BlueZLink, _ settings: BLETransportSettings
+    ) async throws(MeshError) -> PairingReport {
+        let outcome = try await within(
+            settings.pairingTimeout, "the pairing took longer than \(settings.pairingTimeout.optionText)"
+        ) { () async throws(GATTError) in try await link.pair() }
+        let peer = await link.peer
+        return PairingReport(
+            address: peer.address.text, name: peer.name, wasBonded: outcome.wasBonded, usedPasskey: outcome.usedPasskey)
+    }
+
+    /// Forgets a device's keys. Returns whether there were any.
+    func unpair(_ target: BLETarget, _ choice: AdapterChoice) async throws(MeshError) -> Bool {
+        await retain()
+        do throws(GATTError) {
+            _ = try usableAdapter(choice)
+            let wasBonded = peer(target, choice)?.isBonded == true
+            try await removeBond(target, choice)
+            await releaseAndClose()
+            return wasBonded
+        } catch {
+            await releaseAndClose()
+            throw error.error
+        }
+    }
+
+    /// Cancels `body` when the time is over; then, the error is `text`.
+    private func within<Value: Sendable>(
+        _ limit: Duration, _ text: String, _ body: @escaping @Sendable () async throws(GATTError) -> Value
+    ) async throws(MeshError) -> Value {
+        let work = Task(executorPreference: loop.taskExecutor) { () async -> Result<Value, GATTError> in
+            do throws(GATTError) {
+                return .success(try await body())
+            } catch {
+                return .failure(error)
+            }
+        }
+        let timer = LoopTimer(loop)
+        timer.schedule(after: limit) { work.cancel() }
+        let result = await withTaskCancellationHandler {
+            _ = self
+            return await work.value
+        } onCancel: {
+            work.cancel()
+        }
+        timer.cancel()
+        switch result {
+        case .success(let value): return value
+        case .failure(let error) where error.reason == .cancelled && !Task.isCancelled:
+            throw MeshError(.connectionTimeout, text, cause: error.error, context: error.error.context)
+        case .failure(let error): throw error.error
+        }
+    }
+}

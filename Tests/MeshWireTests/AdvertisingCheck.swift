@@ -1,0 +1,1 @@
+../Fuzzing/Sources/AdvertisingFuzzer/AdvertisingCheck.swift
