@@ -186,7 +186,10 @@ class Radio:
             self.controller.link_loss()
             return
         for connection in list(self.device.connections.values()):
-            await connection.disconnect(hci.HCI_CONNECTION_TIMEOUT_ERROR)
+            try:
+                await asyncio.wait_for(connection.disconnect(hci.HCI_CONNECTION_TIMEOUT_ERROR), 2)
+            except (asyncio.TimeoutError, hci.HCI_Error) as error:
+                self.log("link_not_ended", error=repr(error))   # it was gone, and nobody had told
 
     async def advertise(self, on):
         async with self.advertiser:
