@@ -84,7 +84,7 @@ async def every_controller_pulled_and_put_in(rig, world):
 
 
 async def bond_lost_by_the_radio_is_made_anew_when_that_is_allowed(rig, world):
-    host = await start(rig, bluez("yard", YARD, pin=PIN, stale_bond_repairs=1000))
+    host = await start(rig, bluez("yard", YARD, pin=PIN, stale_bond_repairs=100))
     pushes = await Pushes(rig, world).start(await host.address("yard"))
     times = _Times(rig, "bond lost by the radio")
     for number in range(1, world.repeats + 1):
