@@ -127,13 +127,19 @@ let package = Package(
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
-        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "MeshTestSupport"]),
+        .target(
+            name: "MeshDBusTestSupport", dependencies: ["MeshDBus", "MeshLoop", "MeshTestSupport"],
+            path: "Tests/MeshDBusTestSupport", swiftSettings: common),
+        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "MeshTestSupport", "MeshDBusTestSupport"]),
         tests(
             "MeshBLETests",
             ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTransportTesting", "MeshTestSupport"]),
         tests(
             "MeshBlueZTests",
-            ["MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTestSupport"]),
+            [
+                "MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshWire",
+                "MeshTestSupport", "MeshDBusTestSupport",
+            ]),
         tests(
             "MeshJournalTests",
             ["MeshJournal", "MeshTransportAPI", "MeshLoop", "MeshTestSupport", "JournalProgram"]),

@@ -108,6 +108,8 @@ extension BlueZService {
             switch step {
             case .useLink: return try makeLink(path, order)
             case .fail:
+                // With bluetoothd or the adapter gone, that is the reason.
+                if failure != .cancelled { _ = try usableAdapter(order.choice) }
                 throw GATTError(error, during: .connect, peer: peer, adapter: adapterName(order.choice))
             case .retry(let delay): await settle(path, disconnects: false, delay)
             case .disconnectThenRetry(let delay): await settle(path, disconnects: true, delay)
