@@ -130,7 +130,7 @@ let package = Package(
         .target(
             name: "MeshDBusTestSupport", dependencies: ["MeshDBus", "MeshLoop", "MeshTestSupport"],
             path: "Tests/MeshDBusTestSupport", swiftSettings: common),
-        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "MeshTestSupport", "MeshDBusTestSupport"]),
+        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "CLibUV", "MeshTestSupport", "MeshDBusTestSupport"]),
         tests(
             "MeshBLETests",
             ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTransportTesting", "MeshTestSupport"]),

@@ -53,37 +53,54 @@ extension DBusConnection {
     /// How long the bus itself may take.
     private static let busTimeout = Duration.seconds(25)
 
-    /// Has `handler` called for each signal that `match` describes, and returns when the bus knows of it: what is sent
-    /// from then on is not missed.
+    /// Has `handler` called for each signal that `match` describes, and returns when the bus knows of it: the handler is
+    /// there from the bus's answer on, so that no signal that the bus handles after it is missed.
     ///
-    /// Handlers run on the loop, synchronously, in the order of arrival, and in that order with the replies to calls.
-    /// Several matches are independent: a signal that two describe goes to both handlers, in the order in which they
-    /// were added.
+    /// Handlers run on the loop, synchronously, in the order of arrival, and in that order with the replies to calls (see
+    /// ``DBusConnection`` for whom that holds). To a caller that is an actor on the loop, this returns before the handler
+    /// is called; to others the first signals may come before. Several matches are independent: a signal that two
+    /// describe goes to both handlers, in the order in which the bus has answered.
+    ///
+    /// Throws what the bus answered, and else what ``call(_:timeout:)`` throws; nothing is left of the match then.
     public func addMatch(
         _ match: DBusMatch, _ handler: @escaping @Sendable (DBusSignal) -> Void
     ) async throws(DBusError) -> DBusMatchToken {
+        if Task.isCancelled { throw DBusTransport.cancelled }
         let name = match.followedSender
         if let name { try follow(name) }
+        let id = nextID()
         do throws(DBusError) {
-            let reply = try DBusMessage(.bus("AddMatch", [.string(match.rule)]))
-            _ = try await transport.reply(to: reply, within: Self.busTimeout)
+            try await tell(match.rule) { [weak self] in
+                self?.assumeIsolated { $0.subscribe(id, match, handler) }
+            }
         } catch {
-            // The bus has added it, or will: it was told to. After its refusal there is nothing to remove.
-            if error.name == DBusError.cancelled || error.name == DBusError.noReply { forget(match.rule) }
             if let name { unfollow(name) }
             throw error
         }
         // The bus answers in order, so the owner was known before.
         if let name, let failure = followedNames[name]?.failure {
-            forget(match.rule)
-            unfollow(name)
+            removeMatch(id)
             throw failure
         }
         guard transport.isOpen else { throw DBusTransport.disconnected }
-        let id = nextID()
+        return DBusMatchToken(self, id)
+    }
+
+    /// Tells the bus of a rule; `added` is called before the next message is dispatched.
+    private func tell(_ rule: String, added: @escaping () -> Void) async throws(DBusError) {
+        let serial = try transport.send(DBusMessage(.bus("AddMatch", [.string(rule)])))
+        do throws(DBusError) {
+            _ = try await transport.reply(withSerial: serial, within: Self.busTimeout, arrived: added)
+        } catch {
+            // The bus has added it, or will: it was told to. After its refusal there is nothing to remove.
+            if error.name == DBusError.cancelled || error.name == DBusError.noReply { forget(rule) }
+            throw error
+        }
+    }
+
+    private func subscribe(_ id: UInt64, _ match: DBusMatch, _ handler: @escaping @Sendable (DBusSignal) -> Void) {
         subscriptions[id] = DBusSubscription(match, handler)
         subscriptionOrder.append(id)
-        return DBusMatchToken(self, id)
     }
 
     fileprivate func removeMatch(_ id: UInt64) {

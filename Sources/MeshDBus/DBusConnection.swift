@@ -7,8 +7,15 @@ internal import Synchronization
 /// A connection to a D-Bus message bus, on the loop.
 ///
 /// Nothing here waits: libdbus's socket is a poll of the loop, and an idle connection makes no wake-ups. Handlers run in
-/// the loop's turn, one message after the other in the order of arrival; so do the continuations of ``call(_:timeout:)``
-/// of callers on the same loop. An actor that is pinned to the loop enters itself from a handler with `assumeIsolated`.
+/// the loop's turn, one message after the other in the order of arrival. An actor that is pinned to the loop enters itself
+/// from a handler with `assumeIsolated`.
+///
+/// Replies keep that order for callers that are actors pinned to this loop: what follows an `await` of
+/// ``call(_:timeout:)``, ``addMatch(_:_:)`` or ``open(address:loop:timeout:)``, up to the next `await` that waits, runs
+/// after the handlers of all that arrived before the reply and before those of all that arrived after it (unless the loop
+/// has thousands of jobs queued, so that its turn ends before they have run). It does not matter what executor the task
+/// prefers, but without `loop.taskExecutor` each reply goes by way of another thread, and what comes after it waits. To
+/// callers that are not on this loop, and to child tasks such as those of `async let`, no order is promised.
 ///
 /// ```swift
 /// let bus = try await DBusConnection.open(address: DBusConnection.systemBusAddress(environment: [:]), loop: loop)

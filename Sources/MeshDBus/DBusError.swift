@@ -19,7 +19,8 @@ public struct DBusError: Error, Sendable, Hashable {
     public static let disconnected = "org.freedesktop.DBus.Error.Disconnected"
     /// The deadline of a call passed.
     public static let noReply = "org.freedesktop.DBus.Error.NoReply"
-    /// Nobody owns the name that was called.
+    /// Nobody owns the name that was called, and the bus, which was asked to, could not start who would. Without that it
+    /// answers ``nameHasNoOwner``.
     public static let serviceUnknown = "org.freedesktop.DBus.Error.ServiceUnknown"
     /// The bus's policy refuses.
     public static let accessDenied = "org.freedesktop.DBus.Error.AccessDenied"
@@ -35,7 +36,7 @@ public struct DBusError: Error, Sendable, Hashable {
     public static let invalidArguments = "org.freedesktop.DBus.Error.InvalidArgs"
     /// The address of the bus cannot be used.
     public static let badAddress = "org.freedesktop.DBus.Error.BadAddress"
-    /// The name that was asked for has no owner.
+    /// The name that was called, or asked for, has no owner.
     public static let nameHasNoOwner = "org.freedesktop.DBus.Error.NameHasNoOwner"
     /// This connection, or this machine, does not do that.
     public static let notSupported = "org.freedesktop.DBus.Error.NotSupported"

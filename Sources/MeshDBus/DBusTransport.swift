@@ -11,8 +11,12 @@ internal import MeshLoop
 /// - What has been read is dispatched in a job of its own, at most ``messagesPerTurn`` before others get their turn.
 ///   libdbus's filter only takes the message off; it is handed on when libdbus has returned, so that whoever gets it may
 ///   do anything, also close the connection.
-/// - After a reply that somebody awaits the next message waits until the one who awaits it has run: a reply and the
-///   signals around it are seen in the order in which they arrived.
+/// - After a reply that a task awaits the next message waits until that task has run on the loop. The runtime resumes
+///   every continuation on the executor that its task prefers, and without one on a thread of the global pool, which only
+///   then comes back to the loop: the order of jobs on the loop says nothing. So whoever is resumed reports back
+///   (``reply(withSerial:within:isolation:arrived:)``), and messages go on at the end of that turn. By then the task has
+///   also come back to an actor on this loop that called, however many jobs that took, and has run to its next `await`
+///   that waits. (A turn ends after some thousand jobs, even if there are more; then, and then only, may a message overtake.)
 /// - Replies are matched to calls here, by their serial. libdbus's pending calls would end with "no reply" at the end of
 ///   the connection, and cannot be told apart from a deadline then. Since libdbus has no timeouts but those of pending
 ///   calls, there are none to take over: a deadline is a ``LoopTimer``.
@@ -39,7 +43,10 @@ final class DBusTransport: @unchecked Sendable {
     private let watches: DBusWatches
     private var waiting: [UInt32: Waiting] = [:]
     private var received: DBusMessage?
+    /// ``dispatch()`` is queued or at work.
     private var isDispatching = false
+    /// How many tasks have been resumed and have not run yet: no message is dispatched while there is one.
+    private var resumedTasks = 0
 
     /// Opens the socket. Authentication goes on by itself; what is sent meanwhile waits for it.
     init(_ loop: EventLoop, address: String) throws(DBusError) {
@@ -125,6 +132,7 @@ final class DBusTransport: @unchecked Sendable {
         }
     }
 
+    static let cancelled = DBusError(DBusError.cancelled, "the call was cancelled")
     static let disconnected = DBusError(DBusError.disconnected, "the connection to the bus has ended")
 
     // MARK: Sending
@@ -164,21 +172,40 @@ final class DBusTransport: @unchecked Sendable {
     }
 
     /// Sends a call and waits for its reply; an error reply is thrown. Cancelling the task ends the wait, and a reply
-    /// that comes later is dropped, with all that is in it.
+    /// that comes later is dropped, with all that is in it. What is cancelled already is not sent. The caller is an actor
+    /// on the loop.
     func reply(
         to message: DBusMessage, within timeout: Duration, isolation: isolated (any Actor)? = #isolation
     ) async throws(DBusError) -> DBusMessage {
-        let cancelled = DBusError(DBusError.cancelled, "the call was cancelled")
-        if Task.isCancelled { throw cancelled }
-        let serial = try send(message)
+        if Task.isCancelled { throw Self.cancelled }
+        return try await reply(withSerial: send(message), within: timeout)
+    }
+
+    /// Waits for the reply to what has just been sent with this serial.
+    ///
+    /// `arrived` is called when a reply that is no error is dispatched, before the next message is: what must be in place
+    /// for that is put there.
+    func reply(
+        withSerial serial: UInt32, within timeout: Duration, isolation: isolated (any Actor)? = #isolation,
+        arrived: @escaping () -> Void = {}
+    ) async throws(DBusError) -> DBusMessage {
         let result = await withTaskCancellationHandler {
             // A closure runs on the caller's actor only if it captures it; otherwise it would leave the loop.
             _ = isolation
             return await withCheckedContinuation { continuation in
-                self.await(serial, within: timeout) { continuation.resume(returning: $0) }
+                self.await(serial, within: timeout) { result in
+                    if case .success = result { arrived() }
+                    self.resumedTasks += 1
+                    continuation.resume(returning: result)
+                }
             }
         } onCancel: {
-            loop.perform { self.end(serial, cancelled) }
+            loop.perform { self.end(serial, Self.cancelled) }
+        }
+        assert(loop.isOnLoop)
+        loop.atEndOfTurn {
+            self.resumedTasks -= 1
+            self.dispatchRest()
         }
         return try result.get()
     }
@@ -191,40 +218,42 @@ final class DBusTransport: @unchecked Sendable {
         loop.performLater { self.dispatch() }
     }
 
+    /// libdbus tells of changes only, and those of a turn in which nothing may be dispatched are not heard.
+    private func dispatchRest() {
+        guard let connection, resumedTasks == 0 else { return }
+        if dbus_connection_get_dispatch_status(connection) != DBUS_DISPATCH_COMPLETE { dispatchLater() }
+    }
+
     private func dispatch() {
-        for _ in 0..<Self.messagesPerTurn {
+        var left = Self.messagesPerTurn
+        while left > 0, resumedTasks == 0 {
             guard let connection else { return }
             let status = dbus_connection_dispatch(connection)
             // A peer's message would need memory that there is not: there is no way to go on in order.
             if status == DBUS_DISPATCH_NEED_MEMORY { return disconnected() }
-            guard let message = received else {
-                if status == DBUS_DISPATCH_COMPLETE { break }
-                continue
+            if let message = received {
+                received = nil
+                deliver(message)
+            } else if status == DBUS_DISPATCH_COMPLETE {
+                break
             }
-            received = nil
-            if deliver(message) { break }
+            left -= 1
         }
-        guard let connection else { return }
         isDispatching = false
-        // libdbus tells of changes only, and those of this turn were not heard.
-        if dbus_connection_get_dispatch_status(connection) != DBUS_DISPATCH_COMPLETE { dispatchLater() }
+        dispatchRest()
     }
 
-    /// Whether somebody must run before the next message.
-    private func deliver(_ message: DBusMessage) -> Bool {
+    private func deliver(_ message: DBusMessage) {
         switch message.kind {
         case .methodReturn, .error:
-            guard let waiting = waiting.removeValue(forKey: message.replySerial) else { return false }
-            waiting.completion(message.kind == .error ? .failure(message.error) : .success(message))
-            return true
+            waiting.removeValue(forKey: message.replySerial)?
+                .completion(message.kind == .error ? .failure(message.error) : .success(message))
         case .signal where message.isDisconnection:
             disconnected()
-            return true
         case .signal, .methodCall:
             onMessage?(message)
-            return false
         case .other:
-            return false
+            break
         }
     }
 

@@ -6,6 +6,9 @@ public import MeshDBus
 public import MeshLoop
 internal import MeshTestSupport
 
+/// The interface of what the tests export and send.
+public let testInterface = "org.example.Test"
+
 /// A bus of the test's own: `dbus-daemon` with a socket in a scratch folder.
 public actor DBusTestBus {
     public nonisolated let loop: EventLoop
@@ -173,6 +176,9 @@ public actor Arrival<Value: Sendable> {
 
     /// All that have come and were not taken.
     public func all() -> [Value] { values }
+
+    /// Forgets them.
+    public func clear() { values = [] }
 }
 
 extension DBusConnection {
@@ -184,5 +190,24 @@ extension DBusConnection {
         } catch {
             return error.name
         }
+    }
+
+    /// Returns when the bus has handled all that was sent before.
+    func settle() async throws {
+        _ = try await bus("GetId")
+    }
+
+    /// Calls the bus itself.
+    func bus(_ member: String, _ arguments: [DBusValue] = []) async throws -> [DBusValue] {
+        try await call(
+            DBusCall(
+                "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+                member: member,
+                arguments))
+    }
+
+    /// Sends a signal of the tests' interface.
+    func signal(_ member: String, path: String = "/test", _ arguments: [DBusValue] = []) throws {
+        try emit(path: path, interface: testInterface, member: member, arguments)
     }
 }

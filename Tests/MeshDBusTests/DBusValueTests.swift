@@ -90,7 +90,8 @@ struct DBusValueTests {
     @Test(
         arguments: [
             .string("a\0b"), .objectPath("no/path"), .objectPath("/trailing/"), .signature("a"), .structure([]),
-            .array(element: "s", [.string("a"), .byte(1)]), .array(element: "", []), .array(element: "ss", []), .structure([.array(element: "ss", [])]),
+            .array(element: "s", [.string("a"), .byte(1)]), .array(element: "", []), .array(element: "ss", []),
+            .structure([.array(element: "ss", [])]),
             .array(element: "s\0", []), .dictionary(key: "v", value: "s", [:]),
             .dictionary(key: "s", value: "s", [.string("a"): .byte(1)]), .variant(.structure([])), .descriptor(-1),
             .variant(.array(element: "nonsense", [])), .array(element: String(repeating: "a", count: 300) + "s", []),
