@@ -193,12 +193,12 @@ extension DBusConnection {
     }
 
     /// Returns when the bus has handled all that was sent before.
-    func settle() async throws {
+    public func settle() async throws {
         _ = try await bus("GetId")
     }
 
     /// Calls the bus itself.
-    func bus(_ member: String, _ arguments: [DBusValue] = []) async throws -> [DBusValue] {
+    public func bus(_ member: String, _ arguments: [DBusValue] = []) async throws -> [DBusValue] {
         try await call(
             DBusCall(
                 "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
@@ -207,7 +207,7 @@ extension DBusConnection {
     }
 
     /// Sends a signal of the tests' interface.
-    func signal(_ member: String, path: String = "/test", _ arguments: [DBusValue] = []) throws {
+    public func signal(_ member: String, path: String = "/test", _ arguments: [DBusValue] = []) throws {
         try emit(path: path, interface: testInterface, member: member, arguments)
     }
 }

@@ -234,7 +234,8 @@ extension BlueZService {
                 .inUse,
                 MeshError(
                     .connectionFailed,
-                    "another device of this configuration is connected to \(peer); remove one of them",
+                    "this host has a link to \(peer) already: for another device of the configuration, or for a "
+                        + "pairing that is under way",
                     context: .init(operation: "connect", peer: peer)))
         }
         forgetLoss(path)
