@@ -70,7 +70,8 @@ struct BLELinkFailure: Sendable {
 
     private static func code(ofLoss error: GATTError, wasUp: Bool) -> MeshError.Code {
         switch error.error.code {
-        case .adapterUnavailable, .contended, .linkClosedByPeer: error.error.code
+        case .adapterUnavailable, .contended: error.error.code
+        case .linkClosedByPeer where wasUp: .linkClosedByPeer
         default: wasUp ? .linkClosed : .connectionFailed
         }
     }

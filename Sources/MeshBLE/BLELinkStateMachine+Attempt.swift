@@ -122,6 +122,15 @@ extension BLELinkStateMachine.Context {
 
     mutating func operationFailed(_ attempt: Attempt, _ error: GATTError, _ now: Duration) -> State {
         var attempt = attempt
+        if attempt.operation?.kind == .adopt {
+            switch error.reason {
+            // Whether there is a connection already could not be learned; that one cannot be made does not follow.
+            case .unreachable, .linkLost, .notSupported, .cancelled, .other:
+                adoptsNext = false
+                return begin(.connect, attempt, now)
+            case .bluetoothUnavailable, .insufficientSecurity, .bondStale, .pairingFailed, .inUse: break
+            }
+        }
         switch judge(attempt, error, now) {
         case .pair where attempt.link != nil:
             attempt.afterPairing = attempt.operation?.kind
@@ -161,6 +170,7 @@ extension BLELinkStateMachine.Context {
             reportAdapter()
             return end(attempt, .bluetooth(bluetooth ?? .serviceUnavailable), now)
         }
+        if attempt.operation?.kind == .adopt { adoptsNext = false }
         return end(attempt, .timedOut(after: attempt.deadline - attempt.since), now)
     }
 

@@ -22,6 +22,8 @@ extension BLELinkStateMachine {
         private(set) var bluetooth: BluetoothState?
         private var isObserving = false
         private var reportedAvailable = true
+        /// Nobody wants a link, but whoever was told that the adapter is away waits to be told that it is back.
+        private var stopsObservingWhenBack = false
         /// Whether the next attempt asks if the device is connected already: the first one, and the first after Bluetooth
         /// came back.
         var adoptsNext = true
@@ -68,6 +70,7 @@ extension BLELinkStateMachine {
         // MARK: Bluetooth
 
         mutating func observeBluetooth() {
+            stopsObservingWhenBack = false
             if isObserving { return }
             isObserving = true
             emit(.observeBluetooth)
@@ -75,6 +78,11 @@ extension BLELinkStateMachine {
 
         private mutating func stopObservingBluetooth() {
             guard isObserving else { return }
+            guard reportedAvailable else {
+                stopsObservingWhenBack = true
+                return
+            }
+            stopsObservingWhenBack = false
             isObserving = false
             bluetooth = nil
             emit(.stopObservingBluetooth)
@@ -91,10 +99,12 @@ extension BLELinkStateMachine {
         }
 
         mutating func reportAdapter() {
-            let isAvailable = bluetooth == .poweredOn
+            // What the system does not allow is for a person to mend: nothing to wait for.
+            let isAvailable = bluetooth == .poweredOn || bluetooth == .unauthorized
             guard isAvailable != reportedAvailable else { return }
             reportedAvailable = isAvailable
             emit(.reportAdapter(available: isAvailable))
+            if stopsObservingWhenBack { stopObservingBluetooth() }
         }
 
         // MARK: Remembering

@@ -35,8 +35,8 @@ struct BLEWriteQueue<Write> {
         case cancelling(Running)
     }
 
-    /// More wait for nothing: a caller that runs away is told so.
-    static var limit: Int { 64 }
+    /// A device takes some ten frames a second: a caller that has more than this waiting has run away, and is told so.
+    static var limit: Int { 128 }
 
     private(set) var state = State.idle
     private(set) var waiting: [Entry] = []

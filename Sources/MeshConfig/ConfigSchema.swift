@@ -131,7 +131,9 @@ public enum ConfigSchema {
             "protocol", default: .companion,
             help: "What the host speaks with the device: the MeshCore companion protocol, or nothing.")
         static let adapter = ConfigKey.text(
-            "adapter", type: "text", help: "The local hardware that the link goes through, such as hci0.",
+            "adapter", type: "text",
+            help:
+                "The local hardware that the link goes through, such as hci0; the module gets it as its option adapter.",
             rule: .notEmpty)
         static let section = SectionSpec(
             "[[device]]",

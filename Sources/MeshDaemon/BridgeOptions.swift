@@ -43,17 +43,24 @@ struct BridgeOptions: Equatable {
 struct BridgeWords {
     private var values: [String: String] = [:]
     private var wantsTLS = false
+    private var met: [String] = []
     /// The first that was met; such words go with no other command.
-    private(set) var first: String?
+    var first: String? { met.first }
 
     static let withValue = ["--to", "--listen", "--ca", "--pin", "--token", "--secret-file"]
     static let names = withValue + ["--tls"]
 
     /// Takes a word that is one of ``names``; `value` reads the next one.
     mutating func take(_ word: String, value: () throws(UsageError) -> String) throws(UsageError) {
-        first = first ?? word
+        met.append(word)
         guard word != "--tls" else { return wantsTLS = true }
         values[word] = try value()
+    }
+
+    /// `--pin` also is a word of `pair`: takes it away, for that.
+    mutating func removePin() -> String? {
+        met.removeAll { $0 == "--pin" }
+        return values.removeValue(forKey: "--pin")
     }
 
     /// All of them together.

@@ -12,9 +12,11 @@ struct ControlClient: ~Copyable {
     private var lines: [Data] = []
 
     private let path: String
-    /// How long an answer may take: no request but a reload, which may have to look names up, takes noticeable time.
+    /// How long an answer may take.
     private let patience: Duration
-    private static let reloadFactor = 6
+    /// Requests that may take so many times as long: a reload may have to look names up, and what modules are asked has
+    /// deadlines of its own (90 s for a pairing, then 5 s to end it, and 10 s for the link before it).
+    private static let factors = ["reload": 6, "pair": 12, "unpair": 4, "examine": 4]
 
     /// Connects to the daemon. Throws ``MeshError/Code-swift.struct/serviceUnavailable`` when none runs.
     init(path: String, patience: Duration = .seconds(10)) throws(MeshError) {
@@ -57,7 +59,7 @@ struct ControlClient: ~Copyable {
     /// Asks one question and waits for its answer.
     mutating func ask(_ method: String, _ params: JSONValue = [:]) throws(MeshError) -> JSONValue {
         try send(method, params)
-        wait(method == "reload" ? patience * Self.reloadFactor : patience)
+        wait(patience * (Self.factors[method] ?? 1))
         let answer = try nextObject()
         if let result = answer["result"] { return result }
         throw Self.error(in: answer)

@@ -10,6 +10,8 @@ internal import MeshTransportAPI
 ///     ← {"id":1,"result":{…}}                                or {"id":1,"error":{"code":"…","message":"…"}}
 ///     → {"id":2,"method":"listen","params":{"types":["link"]}}
 ///     ← {"id":2,"event":{…}}                                  any number of them, until the connection ends
+///     → {"id":3,"method":"scan","params":{"for_ms":10000}}
+///     ← {"id":3,"event":{…}}                                  any number of them, until `scan.end`
 enum ControlProtocol {
     /// The longest line a peer may send, in bytes.
     static let lineLimit = 65_536

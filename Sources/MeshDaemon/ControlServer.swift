@@ -12,6 +12,8 @@ protocol ControlHandler: Sendable {
     func answer(_ method: String, _ params: JSONValue) async throws(MeshError) -> JSONValue
     /// Subscribes to the bus.
     func subscribe(_ params: JSONValue) async throws(MeshError) -> EventSubscription
+    /// Looks for devices; the events of a scan, until it ends.
+    func scan(_ params: JSONValue) async throws(MeshError) -> AsyncStream<JSONValue>
 }
 
 /// The daemon's side of the control socket. Requests of one connection are answered in order; connections do not wait for
@@ -19,6 +21,8 @@ protocol ControlHandler: Sendable {
 actor ControlServer {
     /// One connection. Confined to the server.
     private final class Connection {
+        /// No other one ever had it: a task that begins after the end of its connection must not find a later one.
+        let number: UInt64
         let stream: LoopStream
         let lines: AsyncStream<Data>.Continuation
         var splitter = LineSplitter()
@@ -27,9 +31,12 @@ actor ControlServer {
         var lastUsed: Duration
         /// A request is being answered, or events are being sent.
         var isBusy = false
+        /// What is answered is up to modules, and may take its time.
+        var asksModules = false
 
-        init(_ stream: LoopStream, _ lines: AsyncStream<Data>.Continuation, now: Duration) {
+        init(_ number: UInt64, _ stream: LoopStream, _ lines: AsyncStream<Data>.Continuation, now: Duration) {
             lastUsed = now
+            self.number = number
             self.stream = stream
             self.lines = lines
         }
@@ -44,7 +51,8 @@ actor ControlServer {
     private let handler: any ControlHandler
     private let log: LogSink
     private var listener: LoopListener?
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    private var connections: [UInt64: Connection] = [:]
+    private var accepted: UInt64 = 0
 
     init(loop: EventLoop, handler: any ControlHandler, log: LogSink) {
         self.loop = loop
@@ -67,6 +75,11 @@ actor ControlServer {
         for task in tasks { await task.value }
     }
 
+    /// Ends what waits for modules, so that it does not hold up the end of the daemon.
+    func endModuleRequests() {
+        for connection in connections.values where connection.asksModules { end(connection) }
+    }
+
     private func accept(_ stream: LoopStream) {
         if connections.count >= Self.connectionLimit {
             let idle = connections.values.filter { !$0.isBusy }.min { $0.lastUsed < $1.lastUsed }
@@ -75,15 +88,16 @@ actor ControlServer {
             end(idle)
         }
         let (lines, continuation) = AsyncStream.makeStream(of: Data.self, bufferingPolicy: .bufferingOldest(64))
-        let connection = Connection(stream, continuation, now: loop.now)
-        connections[ObjectIdentifier(connection)] = connection
+        accepted += 1
+        let number = accepted
+        let connection = Connection(number, stream, continuation, now: loop.now)
+        connections[number] = connection
         stream.startReading { [unowned connection] bytes in
             self.received(bytes, connection)
         } onEnd: { [unowned connection] _ in
             self.end(connection)
         }
-        let id = ObjectIdentifier(connection)
-        connection.task = Task(executorPreference: loop.taskExecutor) { await self.serve(id, lines) }
+        connection.task = Task(executorPreference: loop.taskExecutor) { await self.serve(number, lines) }
     }
 
     private func received(_ bytes: UnsafeRawBufferPointer, _ connection: Connection) {
@@ -99,27 +113,33 @@ actor ControlServer {
     }
 
     private func end(_ connection: Connection) {
-        connections[ObjectIdentifier(connection)] = nil
+        connections[connection.number] = nil
         connection.lines.finish()
         connection.task?.cancel()
         connection.stream.close()
     }
 
-    private func serve(_ number: ObjectIdentifier, _ lines: AsyncStream<Data>) async {
+    private func serve(_ number: UInt64, _ lines: AsyncStream<Data>) async {
         guard let connection = connections[number] else { return }
         for await line in lines where !line.isEmpty {
             var id = JSONValue.null
             connection.isBusy = true
             defer {
                 connection.isBusy = false
+                connection.asksModules = false
                 connection.lastUsed = loop.now
             }
             do {
                 let request = try ControlProtocol.Request(line)
                 id = request.id
-                if request.method == "listen" {
-                    try await stream(to: connection, id, request.params)
-                } else {
+                connection.asksModules = ["scan", "pair", "unpair", "examine"].contains(request.method)
+                switch request.method {
+                case "listen": try await stream(to: connection, id, request.params)
+                case "scan":
+                    for await event in try await handler.scan(request.params) {
+                        try await connection.stream.write(ControlProtocol.event(event, for: id))
+                    }
+                default:
                     let result = try await handler.answer(request.method, request.params)
                     try await connection.stream.write(ControlProtocol.result(result, for: id))
                 }
@@ -129,7 +149,7 @@ actor ControlServer {
                 break
             }
         }
-        connections[ObjectIdentifier(connection)] = nil
+        connections[number] = nil
         connection.stream.close()
     }
 

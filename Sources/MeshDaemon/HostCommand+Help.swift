@@ -16,6 +16,10 @@ extension HostCommand {
           clients                   who is connected to the shares
           listen [DEVICE]           events as JSON lines [--type link,advert] [--since SEQ] [--count N]
           reload                    the daemon reads its config again and changes what is different
+          scan                      devices that can be heard [--for 10s] [--module NAME] [--jsonl]
+          pair DEVICE|ADDRESS       pair with a device [--pin 123456|-] [--module bluez] [--adapter hci0]
+          unpair DEVICE|ADDRESS     forget a device's keys [--module bluez] [--adapter hci0]
+          doctor                    whether all that links need is there, and what to do if not
           bridge                    local clients reach a share of another host: --to HOST:PORT --listen HOST:PORT|PATH
                                     [--tls | --ca FILE | --pin SHA256] [--token NAME --secret-file FILE]
           decode companion HEX      what a companion frame says [--request HEX] [--secrets]
@@ -35,7 +39,8 @@ extension HostCommand {
           -h, --help                this text
 
         Data goes to stdout, diagnostics to stderr. Exit status: 0 ok, 64 usage, 69 no daemon or another
-        instance, or not all could be applied, 70 internal, 74 output, 77 permission, 78 configuration.
+        instance, not all could be applied, or doctor found a problem, 70 internal, 74 output, 77 permission,
+        78 configuration.
 
         """
 }

@@ -10,11 +10,12 @@ extension HostCommand {
         var options = HostOptions()
         var listen = ListenOptions()
         var decode = DecodeOptions()
-        var release: Duration?
+        var time: Duration?
+        var air = AirWords()
         var positional: [String] = []
         var wantsHelp = false
         var listenWords: [String] = []
-        var releaseWords: [String] = []
+        var timeWords: [String] = []
         var decodeWords: [String] = []
         var bridge = BridgeWords()
         while let word = scanner.next() {
@@ -49,8 +50,10 @@ extension HostCommand {
                 guard let duration = Duration(optionText: text) else {
                     throw UsageError(message: "--for \(text): not a duration; write for example 10m")
                 }
-                release = duration
-                releaseWords.append(word)
+                time = duration
+                timeWords.append(word)
+            case _ where AirWords.names.contains(word):
+                try air.take(word) { () throws(UsageError) in try scanner.value(of: word) }
             case _ where BridgeWords.names.contains(word):
                 try bridge.take(word) { () throws(UsageError) in try scanner.value(of: word) }
             default:
@@ -62,14 +65,19 @@ extension HostCommand {
             }
         }
         if wantsHelp { return (.help, options) }
-        let command = try command(positional, listen, release, decode, bridge)
+        if positional.first == "pair" { air.pin = bridge.removePin() }
+        let command = try command(positional, listen, time, decode, bridge, air)
+        try air.check(command)
         if case .listen = command {
         } else if let word = listenWords.first {
             throw UsageError(message: "\(word) only goes with listen")
         }
-        if case .device(_, .release) = command {
-        } else if let word = releaseWords.first {
-            throw UsageError(message: "\(word) only goes with device NAME release")
+        switch command {
+        case .device(_, .release), .scan: break
+        default:
+            if let word = timeWords.first {
+                throw UsageError(message: "\(word) only goes with device NAME release and scan")
+            }
         }
         if case .decode(let subject, _, _) = command, subject != .lpp {
             if subject == .packet, let word = decodeWords.first(where: { $0 != "--channel" }) {
@@ -81,7 +89,7 @@ extension HostCommand {
         }
         if case .bridge = command {
         } else if let word = bridge.first {
-            throw UsageError(message: "\(word) only goes with bridge")
+            throw UsageError(message: "\(word) only goes with bridge\(word == "--pin" ? " and pair" : "")")
         }
         return (command, options)
     }
@@ -90,15 +98,16 @@ extension HostCommand {
         [
             "--config", "--set", "--control", "--json", "--quiet", "--help", "--version", "--type", "--since",
             "--count", "--for", "--channel", "--request", "--secrets",
-        ] + BridgeWords.names
+        ] + BridgeWords.names + AirWords.names
 
     private static let commandNames = [
         "run", "check", "config", "modules", "devices", "device", "clients", "listen", "reload", "decode", "encode",
-        "bridge", "version", "help",
+        "bridge", "version", "help", "scan", "pair", "unpair", "doctor",
     ]
 
     private static func command(
-        _ words: [String], _ listen: ListenOptions, _ release: Duration?, _ decode: DecodeOptions, _ bridge: BridgeWords
+        _ words: [String], _ listen: ListenOptions, _ time: Duration?, _ decode: DecodeOptions, _ bridge: BridgeWords,
+        _ air: AirWords
     ) throws(UsageError) -> HostCommand {
         let rest = Array(words.dropFirst())
         switch words.first {
@@ -115,7 +124,7 @@ extension HostCommand {
             if rest == ["list"] { return .modules }
             return try alone(.modules, rest)
         case "devices": return try alone(.devices, rest)
-        case "device": return try device(rest, release)
+        case "device": return try device(rest, time)
         case "clients": return try alone(.clients, rest)
         case "listen":
             guard rest.count <= 1 else { throw UsageError(message: "listen takes one device name at most") }
@@ -135,6 +144,10 @@ extension HostCommand {
             }
             return .encode(subject, json: rest.dropFirst().joined(separator: " "))
         case "reload": return try alone(.reload, rest)
+        case "scan": return try alone(.scan(try air.scanOptions(time)), rest)
+        case "pair": return .pair(try air.pairOptions("pair", rest))
+        case "unpair": return .unpair(try air.pairOptions("unpair", rest))
+        case "doctor": return try alone(.doctor, rest)
         case "bridge": return try alone(.bridge(try bridge.options()), rest)
         case "version": return try alone(.version, rest)
         case "help": return .help

@@ -13,6 +13,10 @@ enum HostCommand: Equatable {
     case clients
     case listen(ListenOptions)
     case reload
+    case scan(ScanOptions)
+    case pair(PairOptions)
+    case unpair(PairOptions)
+    case doctor
     case bridge(BridgeOptions)
     case decode(DecodeSubject, hex: String, DecodeOptions)
     case encode(DecodeSubject, json: String)
@@ -47,6 +51,25 @@ enum HostCommand: Equatable {
         /// For so long; nil: until told otherwise.
         case release(for: Duration?)
         case reconnect
+    }
+
+    /// What `scan` looks for, and how it shows it.
+    struct ScanOptions: Equatable {
+        /// Nil: all that the config uses.
+        var module: String?
+        var time: Duration = .seconds(10)
+        /// A line of JSON for each sighting.
+        var isLines = false
+    }
+
+    /// What `pair` and `unpair` are told.
+    struct PairOptions: Equatable {
+        /// A configured device's name or address, or any address.
+        var target: String
+        var module: String?
+        var adapter: String?
+        /// As it stands there; `-` for standard input.
+        var pin: String?
     }
 
     /// What `listen` shows.

@@ -43,6 +43,13 @@ extension HostDaemon: ControlHandler {
             return ["schema": "meshhost.device/1", "device": .object(device)]
         case "clients":
             return await clients()
+        case "examine":
+            let modules = try ControlParameters(params).texts("modules")
+            return DoctorFinding.document("meshhost.examine/1", await surroundings.examine(modules))
+        case "pair":
+            return try await pair(params, coordinator)
+        case "unpair":
+            return try await unpair(params, coordinator)
         case "reload":
             let outcome = await reload()
             return ["schema": "meshhost.reload/1", "reload": outcome.report]

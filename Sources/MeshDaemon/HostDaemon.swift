@@ -229,6 +229,7 @@ actor HostDaemon {
         shares = [:]
         if let running {
             running.network?.stop()
+            await running.control.endModuleRequests()
             await running.coordinator.shutDown(within: .seconds(6))
             await running.control.stop()
             for session in sessions.values { await session.shutDown() }

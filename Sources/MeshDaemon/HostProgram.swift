@@ -12,7 +12,7 @@ internal import MeshWire
 
 /// The program `meshhost`: daemon and command line.
 public struct HostProgram {
-    private let options: HostOptions
+    let options: HostOptions
     private let command: HostCommand
     let environment: [String: String]
 
@@ -48,6 +48,10 @@ public struct HostProgram {
         case .decode(let subject, let hex, let wishes): return decode(subject, hex, wishes)
         case .encode(let subject, let json): return encode(subject, json)
         case .bridge(let bridge): return runBridge(bridge)
+        case .scan(let scan): return runScan(scan)
+        case .pair(let pair): return runPair(pair, isRemoval: false)
+        case .unpair(let pair): return runPair(pair, isRemoval: true)
+        case .doctor: return runDoctor()
         case .modules, .devices, .device, .clients, .listen, .reload: return askDaemon()
         }
     }
@@ -55,12 +59,12 @@ public struct HostProgram {
     var isJSON: Bool { options.isJSON }
     var isQuiet: Bool { options.isQuiet }
 
-    private var source: ConfigSource {
+    var source: ConfigSource {
         ConfigSource(files: options.configFiles, assignments: options.assignments, environment: environment)
     }
 
     /// Runs `body` with the modules a config may name, on a loop that never turns.
-    private func withCatalog<Result>(_ body: (ModuleCatalog) -> Result) -> Result {
+    func withCatalog<Result>(_ body: (ModuleCatalog) -> Result) -> Result {
         let loop = EventLoop()
         let result = body(ModuleCatalog(loop: loop, log: .none))
         try? loop.shutDown()
@@ -133,8 +137,10 @@ public struct HostProgram {
 
     static func status(of error: MeshError) -> ExitStatus {
         switch error.code {
-        case .serviceUnavailable, .resourceExhausted: .unavailable
-        case .permissionDenied: .permission
+        case .serviceUnavailable, .resourceExhausted, .adapterUnavailable, .connectionFailed, .connectionTimeout,
+            .operationTimeout, .linkClosed, .linkClosedByPeer, .contended:
+            .unavailable
+        case .permissionDenied, .authenticationFailed: .permission
         case .configurationInvalid, .moduleRefused: .configuration
         case .invalidArgument, .deviceUnknown, .notSupported: .usage
         default: .internalError
@@ -231,7 +237,7 @@ public struct HostProgram {
     }
 
     /// `--control`, then MESHHOST_CONTROL, then the config, then the default.
-    private var controlSocket: String {
+    var controlSocket: String {
         // An empty variable is what a unit file leaves of an unset one.
         let named = environment["MESHHOST_CONTROL"].flatMap { $0.isEmpty ? nil : $0 }
         if let path = options.controlSocket ?? named { return path }

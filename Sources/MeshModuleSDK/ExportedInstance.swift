@@ -146,6 +146,7 @@ actor ExportedInstance {
             await device.transport.disconnect()
         }
         devices = [:]
+        if let factory = factory as? any TransportClosing { await factory.close() }
         host.stopped()
     }
 

@@ -16,8 +16,9 @@ public import MeshTransportAPI
 /// ```
 ///
 /// One instance of the module carries the links of all devices, on the host's loop. Transports run there as in any other
-/// program: their actors pin themselves to the loop they are given, and nothing of them may be left when a link has been
-/// disconnected. Each link's frames leave in the loop turn they arrive in; a consumer that falls behind stops the link's
+/// program: their actors pin themselves to the loop they are given, and no handle of them may be left when a link has been
+/// disconnected and the instance is stopped. A device keeps its transport from link to link while its options stay the same;
+/// between links only `LinkEvent.adapter` is told. Each link's frames leave in the loop turn they arrive in; a consumer that falls behind stops the link's
 /// stream from being read.
 public final class ExportedModule: Sendable {
     /// The description with the module beside it, so that the ops, which get no context, find it without a global.

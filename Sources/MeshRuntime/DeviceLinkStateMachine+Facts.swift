@@ -64,6 +64,8 @@ extension DeviceLinkStateMachine.State {
                 episode.attemptEnded(failure)
                 return (.afterFailure(failure, &episode, now, &generator), .none)
             }
+            // The adapter's own word on why it is away, which comes after its event.
+            if let reason, reason.code == .adapterUnavailable { episode.lastError = reason }
             episode.lastEnd = nil
             return (ending.isRemoval ? .removed : .pursuing(&episode, now), .none)
         case .waiting, .removed: return (self, .none)

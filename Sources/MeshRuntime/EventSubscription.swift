@@ -126,7 +126,8 @@ public final class EventSubscription: AsyncSequence, @unchecked Sendable {
                 _ = isolation
                 await withCheckedContinuation(isolation: isolation) {
                     assert(bus.loop.isOnLoop)
-                    waiter = $0
+                    // Other jobs may have run since the look above.
+                    if head < buffer.count || untoldDrops > 0 || isFinished { $0.resume() } else { waiter = $0 }
                 }
             } onCancel: {
                 // Runs after the waiter is in place: this job has not left the loop yet.

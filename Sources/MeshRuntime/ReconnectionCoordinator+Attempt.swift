@@ -21,6 +21,8 @@ extension ReconnectionCoordinator {
         var facts = LinkFacts()
         var isBeingRemoved = false
         var removalWaiters: [CheckedContinuation<Void, Never>] = []
+        /// Resumed when no attempt and no link is left.
+        var endWaiters: [CheckedContinuation<Void, Never>] = []
 
         init(_ settings: DeviceSettings) {
             name = settings.name
@@ -150,5 +152,8 @@ extension ReconnectionCoordinator {
         apply(
             machine.linkEnded(
                 device.name, generation: generation, reason: served.reason, now: loop.now, using: &generator))
+        let waiters = device.endWaiters
+        device.endWaiters = []
+        for waiter in waiters { waiter.resume() }
     }
 }

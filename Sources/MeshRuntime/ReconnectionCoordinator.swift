@@ -91,6 +91,26 @@ public actor ReconnectionCoordinator {
         try await intents.set(intent, for: device)
     }
 
+    /// Leaves a device alone for what needs it whole: ends its link or attempt, and returns when nothing of it is left. The
+    /// stored intent stays. False, and nothing is done, where no link is wanted anyway.
+    public func pause(_ name: String) async throws(MeshError) -> Bool {
+        let device = try known(name)
+        guard machine.snapshot(name, now: loop.now)?.intent == .connect else { return false }
+        apply(machine.perform(.release(for: nil), name, now: loop.now))
+        if device.attempt != nil { await withCheckedContinuation { device.endWaiters.append($0) } }
+        return true
+    }
+
+    /// Ends a pause: the link is wanted again, at once. Not if somebody has said otherwise meanwhile.
+    public func resume(_ name: String) async {
+        switch await intents.intent(of: name) {
+        case .connect, nil: break
+        case .disconnect, .release: return
+        }
+        guard machine.snapshot(name, now: loop.now)?.intent == .release(until: nil) else { return }
+        apply(machine.perform(.connect, name, now: loop.now))
+    }
+
     /// An adapter, or `network`, became usable or unusable.
     public func adapterChanged(_ adapter: String, isAvailable: Bool) {
         apply(machine.adapterChanged(adapter, isAvailable: isAvailable, now: loop.now))

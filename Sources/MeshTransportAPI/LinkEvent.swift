@@ -13,7 +13,8 @@ public enum LinkEvent: Sendable {
     case framesDropped(count: Int)
     /// Bytes that belonged to no valid frame were skipped, since the last such report.
     case bytesSkipped(count: Int)
-    /// The adapter (or, for sockets, the network) this link goes through became usable or unusable.
+    /// The adapter (or, for sockets, the network) this link goes through became usable or unusable. The only event that may
+    /// also be reported while there is no link: after an attempt that failed for the want of an adapter somebody waits.
     case adapter(available: Bool)
 }
 

@@ -103,6 +103,13 @@ extension TransportFactory {
     }
 }
 
+/// A factory that holds something for its transports, such as a connection to a service.
+public protocol TransportClosing: TransportFactory {
+    /// Called when no transport is used any more; none is made after it. Returns when nothing of the factory and of its
+    /// transports is left on the loop.
+    func close() async
+}
+
 /// A factory that can look for devices.
 public protocol TransportScanning: TransportFactory {
     /// Devices as they are seen, duplicates included, until the consumer stops. Throws if the medium is not usable.

@@ -55,6 +55,12 @@ def mock(name, **keys):
     return device(name, "mock", **keys)
 
 
+def bluez(name, address=None, advertised=None, **keys):
+    """A Bluetooth LE device, by its address or by the name it advertises."""
+    by = {"address": address} if address else {"options": {"name": advertised}}
+    return device(name, "bluez", **by, **keys)
+
+
 def share(on, listen="127.0.0.1:0", **keys):
     """A share of the device of this name. Received-packet logs, which are off by default, are what tests count."""
     return table("[share]", type="companion-tcp", device=on, listen=listen, **{"rx_log": True, **keys})
@@ -98,8 +104,9 @@ class Notify:
 class Host:
     """One daemon with a folder of its own in the rig. Configure, start; `events` holds all it told since its start."""
 
-    def __init__(self, rig, name="host"):
-        self.rig, self.name, self.binary = rig, name, binary()
+    def __init__(self, rig, name="host", env=None):
+        """`env` is added to the environment of the daemon and of every command."""
+        self.rig, self.name, self.binary, self.env = rig, name, binary(), env or {}
         self.folder = rig.path(name)
         os.mkdir(self.folder, 0o700)
         self.config = os.path.join(self.folder, "config.toml")
@@ -143,7 +150,7 @@ class Host:
         return self.process.pid
 
     def environment(self, **more):
-        return {"MESHHOST_CONTROL": self.control, "NO_COLOR": "1", **more}
+        return {"MESHHOST_CONTROL": self.control, "NO_COLOR": "1", **self.env, **more}
 
     async def spawn(self, *options, env=None):
         """Start the daemon and wait for nothing."""
@@ -301,3 +308,15 @@ def private_folder(name):
     shutil.rmtree(path, ignore_errors=True)
     os.makedirs(path, 0o755)
     return path
+
+
+async def compile_module(folder, name, source):
+    """Make a module from C, in a folder that modules may lie in."""
+    path = os.path.join(folder, f"libmeshhost-{name}.so")
+    headers = os.path.join(ROOT, "Sources", "CTransportABI", "include")
+    child = await asyncio.create_subprocess_exec(
+        "gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-I", headers, "-x", "c", "-", "-o", path,
+        stdin=asyncio.subprocess.PIPE)
+    await child.communicate(source.encode())
+    equal(child.returncode, 0, f"gcc for {name}")
+    os.chmod(path, 0o755)

@@ -76,7 +76,7 @@ async def nothing_that_a_chat_client_must_not_send_reaches_the_radio(rig):
         client, bystander = await world.client("hostile"), await world.client("bystander")
         known = len(await world.reached_the_radio())
         mark = len(bystander.replies)
-        await asyncio.wait_for(_flood(client, frames), 60)
+        await _flood(client, frames)
         reached = (await world.reached_the_radio())[known:]
         wrong = [frame for frame in reached if not _may_pass(frame, 1)]
         assert not wrong, f"{len(wrong)} of {len(reached)} frames should not have reached the radio: {wrong[0].hex()}"

@@ -7,14 +7,13 @@ import time
 
 from harness import PATIENCE
 from host import Host, equal, share, tcp
-from meshcore import EventType, MeshCore
+from meshcore import EventType
 from meshcore.commands import CommandHandler
 from meshcore.packets import BinaryReqType
+from patient_meshcore import connect
 from worlds import FREE_AIR
 
 OPTIONS = ("--count", 2, "--repeaters", 1, "--rooms", 1, "--contacts", 5)
-WAIT = 20
-
 # In this order, each on a radio of its own that has just been started: first without the host, then through it. A call is
 # a method of `MeshCore.commands`, and what it is called with; `{0}` and the like name nodes: see `_argument`.
 CALLS = [
@@ -152,9 +151,9 @@ class Run:
         for name, *arguments in CALLS:
             method = getattr(self.client.commands, name)
             follower = FOLLOWED_BY.get(name)
-            following = follower and asyncio.ensure_future(self.client.wait_for_event(follower, timeout=WAIT))
+            following = follower and asyncio.ensure_future(self.client.wait_for_event(follower, timeout=PATIENCE))
             await asyncio.sleep(0)                # so that it is waiting
-            result = await asyncio.wait_for(method(*map(self._argument, arguments)), WAIT)
+            result = await asyncio.wait_for(method(*map(self._argument, arguments)), PATIENCE)
             answer = [_normal(result)]
             if following:
                 if getattr(result, "is_error", bool)():
@@ -188,8 +187,7 @@ async def the_library_gets_the_same_answers_as_from_the_radio_itself(rig):
     await host.ready("roof")
     runs = []
     for port in (direct.ports[0], await host.address("roof")):
-        client = await asyncio.wait_for(MeshCore.create_tcp("127.0.0.1", port, default_timeout=WAIT), PATIENCE)
-        assert client is not None, "meshcore_py got no answer to its greeting"
+        client = await connect(port)
         rig.closers.append(client.disconnect)
         runs.append(Run(client))
     await asyncio.gather(*(run.all() for run in runs))
@@ -206,7 +204,7 @@ async def messages_and_acknowledgements_come_as_from_the_radio_itself(rig):
     await host.ready("roof")
 
     async def conversation(radios, port):
-        client = await asyncio.wait_for(MeshCore.create_tcp("127.0.0.1", port, default_timeout=WAIT), PATIENCE)
+        client = await connect(port)
         rig.closers.append(client.disconnect)
         heard = asyncio.Queue()
 
@@ -218,16 +216,16 @@ async def messages_and_acknowledgements_come_as_from_the_radio_itself(rig):
         await client.ensure_contacts()
         talk = []
         for number in range(3):
-            waiting = asyncio.ensure_future(client.wait_for_event(EventType.ACK, timeout=WAIT))
+            waiting = asyncio.ensure_future(client.wait_for_event(EventType.ACK, timeout=PATIENCE))
             await asyncio.sleep(0)
             sent = await client.commands.send_msg(client.get_contact_by_name("Radio 1"), f"to you {number}",
                                                   1_704_067_200 + number)
             acknowledged = await waiting
             equal(acknowledged and acknowledged.payload["code"], sent.payload["expected_ack"].hex(), "acknowledgement")
             await radios.command(f"say 1 0 answer {number}")
-            talk.append(await asyncio.wait_for(heard.get(), WAIT))
+            talk.append(await asyncio.wait_for(heard.get(), PATIENCE))
             await radios.command(f"chan 1 0 everybody {number}")
-            talk.append(await asyncio.wait_for(heard.get(), WAIT))
+            talk.append(await asyncio.wait_for(heard.get(), PATIENCE))
         return talk
     theirs, ours = await asyncio.gather(conversation(direct, direct.ports[0]),
                                         conversation(shared, await host.address("roof")))

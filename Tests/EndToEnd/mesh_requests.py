@@ -5,7 +5,8 @@ import asyncio
 
 from harness import PATIENCE
 from host import equal
-from meshcore import EventType, MeshCore
+from meshcore import EventType
+from patient_meshcore import connect
 from worlds import OpenHop, Simulated
 
 ROUNDS = 3
@@ -68,7 +69,7 @@ async def two_clients_get_their_own_answers_from_a_radio_that_forgets_the_first_
 
 
 async def a_request_waits_for_the_one_before(rig):
-    world = await Simulated(rig).start(contacts=16, trip_time="600ms")
+    world = await Simulated(rig).start(contacts=16, trip_time="200ms")
     clients = [await world.client(f"client {number}") for number in range(4)]
     nodes = await world.nodes(2)
     await asyncio.gather(*(_request(client, STATUS, nodes[number % 2]) for number, client in enumerate(clients)))
@@ -106,8 +107,7 @@ async def acknowledgements_go_to_who_has_sent_the_message(rig):
 
 
 async def _library(rig, port):
-    client = await asyncio.wait_for(MeshCore.create_tcp("127.0.0.1", port), PATIENCE)
-    assert client is not None, "meshcore_py got no answer to its greeting"
+    client = await connect(port)
     rig.closers.append(client.disconnect)
     await client.ensure_contacts()
     return client

@@ -5,14 +5,14 @@ import asyncio
 import os
 import random
 import signal
-import socket
 
 from companion import NO_MORE, SYNC_NEXT, Client, app_start, is_message, text
 from gate import Gate
-from harness import PATIENCE
-from host import Host, equal, share, tcp
-from meshcore import EventType, MeshCore
+from harness import PATIENCE, reserved_port
+from host import Host, equal, eventually, share, tcp
+from meshcore import EventType
 from meshcore_cli import meshcore_cli
+from patient_meshcore import connect
 from worlds import OpenHop, counted, without_sender
 
 MESSAGES = 200
@@ -84,8 +84,7 @@ class Library:
 
     async def join(self):
         if self.client is None:
-            self.client = await asyncio.wait_for(MeshCore.create_tcp("127.0.0.1", self.port), PATIENCE)
-            assert self.client is not None, "meshcore_py got no answer to its greeting"
+            self.client = await connect(self.port)
 
     async def some(self, count):
         for _ in range(count):
@@ -111,7 +110,12 @@ class Library:
             pass
 
     async def close(self):
+        """Everything is read first, also what is on its way: else the kernel would tell of a reset."""
         if self.client:
+            transport = self.client.connection_manager.connection.transport
+            if not transport.is_closing():
+                transport.write_eof()
+                await eventually(transport.is_closing, "the end of the host's side")
             await self.client.disconnect()
             self.client = None
 
@@ -125,8 +129,7 @@ class CommandLine:
         self.read = []
 
     async def rest(self):
-        (messages, *_) = await meshcore_cli(self.scratch, "-t", "127.0.0.1", "-p", self.port, "sync_msgs",
-                                            timeout=PATIENCE)
+        (messages, *_) = await meshcore_cli(self.scratch, "-t", "127.0.0.1", "-p", self.port, "sync_msgs")
         self.read += [without_sender(each["text"]) for each in messages if "text" in each]
 
 
@@ -137,19 +140,17 @@ async def _world(rig):
     host = Host(rig)
     # A share for each: meshcore_py and meshcore-cli call themselves the same.
     host.configure(tcp("roof", gate.port), *(share("roof", listen=f"127.0.0.1:{port}", name=name)
-                                             for name, port in zip(("raw", "library", "cli"), _free_ports(3))))
+                                             for name, port in zip(("raw", "library", "cli"), _ports(rig, 3))))
     await host.start()
     await host.ready("roof")
     return radios, gate, host
 
 
-def _free_ports(count):
+def _ports(rig, count):
     """Ports that are the same over restarts: programs come back to the same address."""
-    taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in taken]
-    for each in taken:
-        each.close()
-    return ports
+    places = [reserved_port() for _ in range(count)]
+    rig.closers += [lambda place=place: asyncio.to_thread(place.close) for place in places]
+    return [place.getsockname()[1] for place in places]
 
 
 async def _journalled(host, count):

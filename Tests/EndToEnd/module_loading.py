@@ -7,10 +7,7 @@ import re
 import shutil
 
 from companion import APP_START, Client
-from harness import ROOT
-from host import Host, device, equal, mock, private_folder, share, tcp
-
-HEADERS = os.path.join(ROOT, "Sources", "CTransportABI", "include")
+from host import Host, compile_module, device, equal, mock, private_folder, share, tcp
 
 
 async def _mixed(rig, **pager):
@@ -68,16 +65,6 @@ async def only_modules_that_the_configuration_names_are_loaded(rig):
     equal(states.get("tcp"), "found")
 
 
-async def _compile(folder, name, source):
-    path = os.path.join(folder, f"libmeshhost-{name}.so")
-    child = await asyncio.create_subprocess_exec(
-        "gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-I", HEADERS, "-x", "c", "-", "-o", path,
-        stdin=asyncio.subprocess.PIPE)
-    await child.communicate(source.encode())
-    equal(child.returncode, 0, f"gcc for {name}")
-    os.chmod(path, 0o755)
-
-
 NEXT_MAJOR = """
 #include "meshhost_transport.h"
 static mh_transport_ops ops = {.struct_size = sizeof ops};
@@ -99,8 +86,8 @@ async def modules_that_must_not_be_loaded_are_refused_and_the_daemon_runs_on(rig
     os.chmod(os.path.join(folder, "libmeshhost-writable.so"), 0o775)
     with open(built, "rb") as whole, open(os.path.join(folder, "libmeshhost-truncated.so"), "wb") as half:
         half.write(whole.read()[:os.path.getsize(built) // 2])
-    await _compile(folder, "newer", NEXT_MAJOR)
-    await _compile(folder, "empty", "int nothing_of_use;\n")
+    await compile_module(folder, "newer", NEXT_MAJOR)
+    await compile_module(folder, "empty", "int nothing_of_use;\n")
     os.symlink(built, os.path.join(folder, "libmeshhost-linked.so"))
 
     bad = {"writable": "writ", "truncated": "", "newer": "ABI", "empty": "mh_transport_entry_v1", "linked": "link"}

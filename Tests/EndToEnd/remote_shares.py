@@ -13,7 +13,7 @@ import time
 from companion import GET_STATS, Client, app_start
 from harness import PATIENCE
 from host import Host, equal, eventually, mock, share
-from meshcore import MeshCore
+from patient_meshcore import connect
 
 QUIET = {"advert_interval": "0s", "message_interval": "0s", "rx_log_interval": "0s", "answer_delay": "1ms"}
 NAME = "roof.example"
@@ -190,35 +190,35 @@ async def who_says_nothing_has_ten_seconds(rig):
     equal(await silent.frame(), None, "one that does not even begin with TLS")
     equal(await halfway.frame(), None, "one that stops in the middle of the proof")
     took = time.monotonic() - begin
-    assert 9 < took < 20, f"it took {took:.1f} s"
+    assert took > 9, f"it took {took:.1f} s"
     await remote.host.events.event("client.refused", where=lambda each: each["data"]["reason"] == "timeout")
 
 
 async def a_place_in_the_messages_goes_with_the_token(rig):
-    remote = Remote(rig)
-    device, away = remote.sections(tls=False)
-    remote.host.configure(device.replace('message_interval = "0s"', 'message_interval = "50ms"'), away)
-    await remote.host.start()
-    await remote.host.ready("roof")
-    remote.port = await remote.host.address("roof")
+    remote = await Remote(rig).start(tls=False)
+    alice, events = await remote.client("alice", context=None), remote.host.events
+
+    async def arrive(number):
+        equal(await alice.ask(b"\x29messages:3"), OK, "answer of the simulated radio")
+        await events.until(lambda: events.count("message.direct") + events.count("message.channel") == number,
+                           f"{number} messages in the journal")
     first = await remote.client("bot", context=None)
     await first.greet("one program", version=3)
-    await first.push(0x83)
+    await arrive(3)
     read = await first.mail()
-    assert read, "no message"
     await first.leave()
-    await remote.host.events.event("client.leave")
+    await events.event("client.leave")
+    await arrive(6)
     second = await remote.client("bot", context=None)
     await second.greet("another program", version=3)
-    await second.push(0x83)
     again = await second.mail()
-    assert again and not set(again) & set(read), "the same messages once more"
+    equal((len(read), len(again), set(read) & set(again)), (3, 3, set()), "messages, those after, and those of both")
 
 
 async def meshcore_py_comes_in_over_the_bridge(rig):
     remote = await Remote(rig).start()
     bridge = await remote.bridge("--ca", remote.certificate.path, "--token", "alice", "--secret-file", remote.path("alice"))
-    radio = await asyncio.wait_for(MeshCore.create_tcp("127.0.0.1", bridge.listen), PATIENCE)
+    radio = await connect(bridge.listen)
     opened = await bridge.event("bridge.open")
     equal(opened["data"]["tls"], "TLSv1.3", "TLS of the bridge")
     answer = await radio.commands.send_device_query()

@@ -5,8 +5,9 @@ import asyncio
 
 from harness import PATIENCE
 from host import Host, equal, share, tcp
-from meshcore import EventType, MeshCore
+from meshcore import EventType
 from meshcore_cli import meshcore_cli
+from patient_meshcore import connect
 
 
 async def _two_radios(rig):
@@ -20,8 +21,7 @@ async def _two_radios(rig):
 
 async def _reader(port):
     """A meshcore_py client that fetches messages: the client and a queue of what it read."""
-    client = await asyncio.wait_for(MeshCore.create_tcp("127.0.0.1", port), PATIENCE)
-    assert client is not None, "meshcore_py got no answer to its greeting"
+    client = await connect(port)
     read = asyncio.Queue()
 
     async def received(event):
@@ -36,7 +36,7 @@ async def a_message_through_one_share_is_read_through_the_other(rig):
     client, read = await _reader(await host.address("yard"))
     rig.closers.append(client.disconnect)
     told = await meshcore_cli(rig.scratch.name, "-t", "127.0.0.1", "-p", await host.address("roof"),
-                              "msg", "Radio 1", "over the hill", "wait_ack", timeout=PATIENCE)
+                              "msg", "Radio 1", "over the hill", "wait_ack")
     assert any(isinstance(each, dict) and each.get("trip_time") for each in told), f"no acknowledgement: {told}"
     message = await asyncio.wait_for(read.get(), PATIENCE)
     equal(message["text"], "over the hill", "what radio 2 read")
@@ -48,7 +48,7 @@ async def clients_of_one_radio_do_not_throw_each_other_out(rig):
     client, read = await _reader(port)
     rig.closers.append(client.disconnect)
     for _ in range(3):
-        (infos, *_) = await meshcore_cli(rig.scratch.name, "-t", "127.0.0.1", "-p", port, "infos", timeout=PATIENCE)
+        (infos, *_) = await meshcore_cli(rig.scratch.name, "-t", "127.0.0.1", "-p", port, "infos")
         equal(infos["name"], "Radio 0")
     await radios.command("say 1 0 still there")
     equal((await asyncio.wait_for(read.get(), PATIENCE))["text"], "still there")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # meshhost: a host for mesh radios and other byte-link devices
 """A daemon with one radio `roof` and two shares, on different radios that are told what to do in the same words."""
-import asyncio
-
 from companion import Client
 from gate import Gate
 from host import Host, equal, eventually, mock, share, tcp, unix_share
 
 # Exercises would use up the air time that a share has by default.
 FREE_AIR = {"airtime_percent": 0}
+# A send that waits for a radio that is away waits until a test has it come back.
+LONG_WAIT = {"companion": {"send_wait": "1h"}}
 
 
 class World:
@@ -52,7 +52,9 @@ class Simulated(World):
     async def start(self, role="chat", **options):
         quiet = {"advert_interval": "0s", "message_interval": "0s", "rx_log_interval": "0s", "reply": False,
                  "answer_delay": "1ms", "trip_time": "30ms"}
-        await self._start(mock("roof", **{**quiet, **options}), role)
+        # A lost link comes back when it is told to: see `away`.
+        self.host.link.update(backoff={"first": "1h", "max": "1h"}, contention_backoff="1h")
+        await self._start(mock("roof", **LONG_WAIT, **{**quiet, **options}), role)
         self.control = await self.client("control", owner=True)
         # Frames are not kept for later: what the daemon sends from here on.
         self.tap = await self.host.listen("--type", "frame.tx")
@@ -77,17 +79,22 @@ class Simulated(World):
             "frame.tx", where=lambda each: each["data"]["hex"] == marker.hex())) > before, "the marker")
         return [bytes.fromhex(each["data"]["hex"]) for each in self.tap.all("frame.tx")]
 
-    async def silent(self, milliseconds):
-        await self.tell(f"silent:{milliseconds}")
+    async def unanswered(self, client, command):
+        """Ask the radio while it says nothing for long enough; the host's answer. The client has to be an owner."""
+        # From one client, so that the one follows the other at once. The host gives up after 5 s, the link after 11 s.
+        client.send(b"\x29silent:7000")
+        client.send(command)
+        equal(await client.reply(), b"\x00", "answer of the simulated radio")
+        return await client.reply()
 
     async def stray(self):
         await self.tell("stray:20")
 
     async def away(self):
-        await self.tell("away:1000")
+        await self.tell("away:1")
 
     async def back(self):
-        """By itself."""
+        await self.host.json("device", "roof", "reconnect")
 
     async def nodes(self, kind):
         """The keys of nodes of this type that answer: 2 repeaters, 3 room servers."""
@@ -103,7 +110,7 @@ class OpenHop(World):
         self.radios = await self.rig.radios("--count", 2, "--repeaters", 2, "--rooms", 1, *options)
         self.gate = await Gate(self.radios.ports[0]).serve()
         self.rig.closers.append(self.gate.close)
-        await self._start(tcp("roof", self.gate.port), role)
+        await self._start(tcp("roof", self.gate.port, **LONG_WAIT), role)
         return self
 
     async def arrive(self, count):
@@ -115,10 +122,11 @@ class OpenHop(World):
     async def reached_the_radio(self):
         return [bytes.fromhex(each) for each in (await self.radios.command("log 0 20000"))["frames"]]
 
-    async def silent(self, milliseconds):
+    async def unanswered(self, client, command):
         self.gate.shut_answers()
-
-        asyncio.get_running_loop().call_later(milliseconds / 1000, self.gate.open)
+        answer = await client.ask(command)
+        self.gate.open()
+        return answer
 
     async def stray(self):
         self.gate.inject(b"\x00")

@@ -20,6 +20,14 @@ struct HostCommandTests {
         ("device roof reconnect", .device(name: "roof", .reconnect)),
         ("device roof release", .device(name: "roof", .release(for: nil))),
         ("device roof release --for 10m", .device(name: "roof", .release(for: .seconds(600)))),
+        ("scan", .scan(.init())), ("doctor", .doctor),
+        ("scan --for 3s --module bluez --jsonl", .scan(.init(module: "bluez", time: .seconds(3), isLines: true))),
+        ("pair roof", .pair(.init(target: "roof"))),
+        ("unpair C0:11:22:33:44:55", .unpair(.init(target: "C0:11:22:33:44:55"))),
+        (
+            "pair C0:11:22:33:44:55 --pin 123456 --module=bluez --adapter hci1",
+            .pair(.init(target: "C0:11:22:33:44:55", module: "bluez", adapter: "hci1", pin: "123456"))
+        ), ("pair roof --pin -", .pair(.init(target: "roof", pin: "-"))),
         ("decode companion 16 03", .decode(.companion, hex: "1603", .init())),
         ("decode frame 1603", .decode(.companion, hex: "1603", .init())),
         ("decode lpp 016700ff", .decode(.lpp, hex: "016700ff", .init())),
@@ -96,7 +104,7 @@ struct HostCommandTests {
         ("device roof conect", "device roof: unknown verb \"conect\"; did you mean connect?"),
         ("device", "say `device NAME status|connect|disconnect|release|reconnect`"),
         ("device roof release --for soon", "--for soon: not a duration; write for example 10m"),
-        ("devices --for 10m", "--for only goes with device NAME release"),
+        ("devices --for 10m", "--for only goes with device NAME release and scan"),
         ("clients --type link", "--type only goes with listen"),
         ("listen --since soon", "--since soon: not a number"),
         ("config", "config: say `config show` or `config schema`"),
@@ -121,6 +129,15 @@ struct HostCommandTests {
         ("bridge --to a:1 --listen /b now", "unexpected word \"now\""),
         ("devices --to a:1", "--to only goes with bridge"),
         ("run --tls", "--tls only goes with bridge"),
+        ("scan --for 0s", "--for 0ms: a scan takes 1s to 1h"), ("scan roof", "unexpected word \"roof\""),
+        ("pair", "pair: say `pair DEVICE` or `pair ADDRESS`"),
+        ("pair a b", "pair: say `pair DEVICE` or `pair ADDRESS`"),
+        ("pair roof --pin 12345x", "--pin: a PIN has 1 to 16 digits; write - to read it from standard input"),
+        ("unpair roof --pin 1", "--pin only goes with bridge and pair"),
+        ("devices --jsonl", "--jsonl only goes with scan"),
+        ("scan --adapter hci0", "--adapter only goes with pair and unpair"),
+        ("clients --module tcp", "--module only goes with scan, pair and unpair"),
+        ("sacn", "unknown command \"sacn\"; did you mean scan?"),
     ])
     func `a mistake is named, with what to type`(_ line: String, _ message: String) {
         #expect(throws: UsageError(message: message)) { try Self.parse(line) }
@@ -129,6 +146,7 @@ struct HostCommandTests {
     @Test func `every command stands in the help`() {
         for word in [
             "run", "check", "config show", "modules", "devices", "device NAME", "clients", "listen", "reload",
+            "scan", "pair DEVICE", "unpair DEVICE", "doctor",
             "bridge", "decode companion", "decode packet", "decode lpp", "encode companion", "encode packet",
             "encode lpp",
             "version",

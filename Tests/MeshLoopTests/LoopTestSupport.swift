@@ -57,8 +57,9 @@ final class Gate: @unchecked Sendable {
         sem_post(opened)
     }
 
-    func waitUntilEntered() {
-        while sem_wait(entered) != 0 {}
+    /// Blocks no thread of the tasks: what is waited for may wait, in the pool, for another test.
+    func waitUntilEntered() async {
+        while sem_trywait(entered) != 0 { await Task.yield() }
     }
 
     func open() { sem_post(opened) }

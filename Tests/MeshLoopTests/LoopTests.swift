@@ -137,7 +137,7 @@ struct LoopTests {
         let thread = LoopThread()
         let loop = thread.loop
         _ = Task { await loop.blocking { gate.wait() } }
-        gate.waitUntilEntered()
+        await gate.waitUntilEntered()
         try await thread.shutDown()
         #expect(loop.hasUnfinishedWork)
         gate.open()

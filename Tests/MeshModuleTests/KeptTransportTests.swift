@@ -60,11 +60,12 @@ import Testing
     @Test func `an adapter that comes back is told after the attempt that missed it`() async throws {
         try await onLoop { actor in
             let bench = try Bench("scripted", actor.loop)
-            let transport = try bench.transport(["script": "adapter", "pause": "10ms"])
+            let transport = try bench.transport(["script": "adapter"])
             #expect(await code { try await transport.connect() } == .adapterUnavailable)
             await transport.disconnect()
             #expect(bench.recorder.summary == ["phase connecting", "adapter false"])
-            try await actor.loop.sleep(for: .milliseconds(30))
+            // That switches it on.
+            _ = await bench.factory.examine([])
             // Of an ended link nothing but its adapter is told.
             #expect(bench.recorder.summary == ["phase connecting", "adapter false", "adapter true"])
             try await transport.connect()
@@ -77,10 +78,10 @@ import Testing
         try await onLoop { actor in
             let bench = try Bench("scripted", actor.loop)
             do {
-                let transport = try bench.transport(["script": "adapter", "pause": "10ms"])
+                let transport = try bench.transport(["script": "adapter"])
                 #expect(await code { try await transport.connect() } == .adapterUnavailable)
             }
-            try await actor.loop.sleep(for: .milliseconds(30))
+            _ = await bench.factory.examine([])
             #expect(bench.recorder.summary == ["phase connecting", "adapter false"])
             await bench.factory.shutDown()
         }

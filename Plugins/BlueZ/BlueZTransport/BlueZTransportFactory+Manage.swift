@@ -37,3 +37,9 @@ extension BlueZTransportFactory: TransportExamining {
         return await service.examine(readable)
     }
 }
+
+extension BlueZTransportFactory: TransportClosing {
+    public func close() async {
+        await service.close()
+    }
+}

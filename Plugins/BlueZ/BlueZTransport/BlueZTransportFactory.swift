@@ -27,7 +27,7 @@ public struct BlueZTransportFactory: TransportFactory {
     public var descriptor: TransportDescriptor {
         TransportDescriptor(
             name: "bluez", version: "1.0.0", vendor: "meshhost", license: "Apache-2.0",
-            capabilities: [.scanning, .pairing], options: BlueZSettings.options)
+            capabilities: [.scanning, .pairing, .adapter, .ownDeadlines], options: BlueZSettings.options)
     }
 
     public func validate(_ options: OptionValues) -> [OptionIssue] {

@@ -16,6 +16,8 @@ struct SimulatedContact {
     /// CONTACT with its code, in bytes (companion-protocol §1.6).
     static let frameLength = 148
     private static let pathLength = 64
+    /// What of a name is kept, in bytes: a field of 32 with its end.
+    private static let longestName = 31
 
     var publicKey: [UInt8]
     /// A raw value, as a client may store what it likes.
@@ -97,13 +99,13 @@ struct SimulatedContact {
         writer.write(0x90 | type)
         writer.write(latitude)
         writer.write(longitude)
-        writer.writeText(name, limit: 31)
+        writer.writeText(name, limit: Self.longestName)
         return writer.bytes
     }
 
     /// Reads such a packet; nil for anything else.
     init?(advert reader: inout ByteReader, now: UInt32) {
-        let fields: (key: [UInt8], time: UInt32, flags: UInt8, latitude: Int32, longitude: Int32)
+        let fields: (key: [UInt8], time: UInt32, flags: UInt8, latitude: Int32, longitude: Int32, name: String)
         do throws(DecodeError) {
             let (header, hops): (UInt8, UInt8) = (try reader.read(), try reader.read())
             guard header >> 2 & 0x0F == 4 else { return nil }
@@ -113,14 +115,15 @@ struct SimulatedContact {
             let flags: UInt8 = try reader.read()
             let hasPlace = flags & 0x10 != 0
             fields = (
-                key, time, flags, hasPlace ? try reader.read() : 0, hasPlace ? try reader.read() : 0
+                key, time, flags, hasPlace ? try reader.read() : 0, hasPlace ? try reader.read() : 0,
+                flags & 0x80 != 0 ? try reader.readFixedText(min(reader.remaining, Self.longestName)) : ""
             )
         } catch {
             return nil
         }
         guard let kind = Kind(rawValue: fields.flags & 0x0F) else { return nil }
         self.init(
-            publicKey: fields.key, kind: kind, name: fields.flags & 0x80 == 0 ? "" : reader.readText(), path: nil,
-            lastAdvert: fields.time, latitude: fields.latitude, longitude: fields.longitude, lastModified: now)
+            publicKey: fields.key, kind: kind, name: fields.name, path: nil, lastAdvert: fields.time,
+            latitude: fields.latitude, longitude: fields.longitude, lastModified: now)
     }
 }

@@ -16,7 +16,7 @@ extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamini
             for step in 0... {
                 continuation.yield(
                     ScanResult(
-                        address: "aa:3", name: "MeshCore-\u{1B}[31mroof", rssi: max(-90 + step, -50),
+                        address: "aa:3", name: "MeshCore-\u{1B}[31mroof", rssi: min(-90 + step, -50),
                         advertisement: Self.companionAdvertisement))
                 do { try await loop.sleep(for: .milliseconds(20)) } catch { return }
             }
@@ -58,7 +58,8 @@ extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamini
     }
 
     func examine(_ devices: [TransportSettings]) async -> [Finding] {
-        [Finding(.ok, "script0", "is on")]
+        adapter.switchOn()
+        return [Finding(.ok, "script0", "is on")]
             + devices.map {
                 $0.options.string("script") == "fail"
                     ? Finding(.problem, $0.device, "is set to fail", advice: "choose another script")

@@ -27,6 +27,8 @@ struct ScriptedFactory: TransportFactory {
     let loop: EventLoop
     /// Addresses whose keys are stored.
     let bonds = Bonds()
+    /// Off, for links whose script is `adapter`, until somebody examines it.
+    let adapter = ScriptedAdapter()
 
     var descriptor: TransportDescriptor { Self.descriptor }
 
@@ -39,7 +41,24 @@ struct ScriptedFactory: TransportFactory {
     func validate(_ options: OptionValues) -> [OptionIssue] { Self.issues(options) }
 
     func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
-        ScriptedTransport(loop: loop, settings: settings)
+        ScriptedTransport(loop: loop, settings: settings, adapter: adapter)
+    }
+}
+
+/// An adapter that those who find it off are told of when it is on.
+final class ScriptedAdapter: Sendable {
+    private let waiting = Mutex<[@Sendable () -> Void]>([])
+
+    func whenItIsOn(_ tell: @escaping @Sendable () -> Void) {
+        waiting.withLock { $0.append(tell) }
+    }
+
+    func switchOn() {
+        let waiting = waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+        for tell in waiting { tell() }
     }
 }
 

@@ -11,13 +11,15 @@ actor ScriptedTransport: TransportDiagnosing {
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private let settings: TransportSettings
+    private let adapter: ScriptedAdapter
     private var stream: AsyncStream<Data>?
     private var continuation: AsyncStream<Data>.Continuation?
     private var sent = 0
     private var attempts = 0
 
-    init(loop: EventLoop, settings: TransportSettings) {
+    init(loop: EventLoop, settings: TransportSettings, adapter: ScriptedAdapter) {
         self.loop = loop
+        self.adapter = adapter
         self.settings = settings
     }
 
@@ -43,8 +45,7 @@ actor ScriptedTransport: TransportDiagnosing {
         case "fail": throw scriptedError
         case "adapter" where attempts == 1:
             settings.environment.linkEvents(.adapter(available: false))
-            Task(executorPreference: loop.taskExecutor) { [loop, settings] in
-                try? await loop.sleep(for: settings.options.duration("pause"))
+            adapter.whenItIsOn { [settings] in
                 settings.environment.linkEvents(.phase(.idle))
                 settings.environment.linkEvents(.adapter(available: true))
             }
@@ -81,7 +82,7 @@ actor ScriptedTransport: TransportDiagnosing {
 
     func send(_ data: Data) async throws {
         guard let continuation else { throw MeshError(.notConnected, "no link") }
-        let pause = script == "adapter" ? .zero : settings.options.duration("pause")
+        let pause = settings.options.duration("pause")
         if pause > .zero { try await loop.sleep(for: pause) }
         sent += 1
         if script == "lose" {

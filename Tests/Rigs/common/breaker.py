@@ -7,6 +7,8 @@ for has come. Then the connection ends and nothing listens any more, until `serv
 """
 import asyncio
 
+from harness import reserved_port
+
 POINTS = ("greeting", "between greetings", "mid-header", "mid-frame", "command sent", "answered", "idle")
 HANDSHAKE = (0x01, 0x16)      # APP_START, DEVICE_QUERY
 
@@ -30,7 +32,8 @@ class Breaker:
 
     def __init__(self, radio_port):
         self.radio_port = radio_port
-        self.port = 0
+        self.place = reserved_port()
+        self.port = self.place.getsockname()[1]
         self.server = None
         self.writers = set()
         self.accepted = 0
@@ -42,7 +45,6 @@ class Breaker:
     async def serve(self):
         if self.server is None:
             self.server = await asyncio.start_server(self._host, "127.0.0.1", self.port)
-            self.port = self.server.sockets[0].getsockname()[1]
         return self
 
     def stop(self):
@@ -55,6 +57,7 @@ class Breaker:
 
     async def close(self):
         self.stop()
+        self.place.close()
         await asyncio.sleep(0)
 
     def arm(self, point):

@@ -140,7 +140,10 @@ class Client:
         await asyncio.sleep(0)                    # the transport closes its socket in the loop's next turn
 
     async def leave(self):
-        """In good order: everything was read."""
+        """In good order: everything was read, also what was on its way. Else the kernel would tell of a reset."""
+        if self.writer.can_write_eof():           # TLS has an end of its own
+            self.writer.write_eof()
+            await self.ended()
         self.writer.close()
         try:
             await self.writer.wait_closed()

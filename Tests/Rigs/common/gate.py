@@ -6,6 +6,7 @@ import asyncio
 
 from breaker import frames
 from companion import is_message
+from harness import reserved_port
 
 
 class Gate:
@@ -13,7 +14,8 @@ class Gate:
 
     def __init__(self, radio_port):
         self.radio_port = radio_port
-        self.port = 0
+        self.place = reserved_port()
+        self.port = self.place.getsockname()[1]
         self.server = None
         self.commands, self.answers = [], []
         self.changed = asyncio.Condition()
@@ -25,7 +27,6 @@ class Gate:
     async def serve(self):
         if self.server is None:
             self.server = await asyncio.start_server(self._host, "127.0.0.1", self.port)
-            self.port = self.server.sockets[0].getsockname()[1]
         return self
 
     def stop(self):
@@ -38,6 +39,7 @@ class Gate:
 
     async def close(self):
         self.stop()
+        self.place.close()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
     # what may pass

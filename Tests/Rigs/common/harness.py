@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -198,12 +199,21 @@ class Rig:
         return await self.start("load_client", os.path.join(BURST, "load_client"), "--connect", address, *options)
 
 
+    async def bluez(self, *options, **more):
+        """Radios in reach of bluetoothd on a bus of its own; see common/bluetooth.py."""
+        from bluetooth import start_bluetooth            # which imports this file
+        return await start_bluetooth(self, *options, **more)
+
+
 class Report:
     """PASS and FAIL lines, and how many there were."""
 
     def __init__(self):
         self.passed = self.failed = 0
         self.start = time.monotonic()
+
+    def seconds(self):
+        return time.monotonic() - self.start
 
     def note(self, text):
         print(f"  {text}", flush=True)
@@ -213,6 +223,21 @@ class Report:
         self.failed += not good
         print(f"{'PASS' if good else 'FAIL'} {name}" + (f": {detail}" if detail != "" else ""), flush=True)
         return good
+
+    def skip(self, name, why):
+        print(f"SKIP {name}: {why}", flush=True)
+
+    async def step(self, name, awaitable, timeout=15, fails_with=None, show=repr):
+        """Await something. It passes when it returns, or with `fails_with` when it raises an error that names that."""
+        begin, value = time.monotonic(), None
+        try:
+            value = await asyncio.wait_for(awaitable, timeout)
+            good, text = fails_with is None, show(value)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            good = fails_with is not None and fails_with in text
+        self.check(f"{name} ({time.monotonic() - begin:.2f} s)", good, text[:160])
+        return value
 
     async def test(self, name, awaitable, timeout=600):
         """A test: it passes when it returns."""
@@ -228,9 +253,36 @@ class Report:
                        f"{type(error).__name__}: {error}{where}")
 
     def summary(self):
-        print(f"took {time.monotonic() - self.start:.1f} s")
+        print(f"took {self.seconds():.1f} s")
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
         return 1 if self.failed or not self.passed else 0
+
+
+def reserved_port():
+    """A socket on a free port of this machine, which nobody else is given until it is closed. Whoever sets SO_REUSEADDR may
+    listen on the port, again and again; in between connections to it are refused."""
+    place = socket.socket()
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    place.bind(("127.0.0.1", 0))
+    return place
+
+
+def run(main):
+    """Run `main(report)` and leave, with 0 only if every check passed."""
+    report = Report()
+
+    async def guarded():
+        try:
+            await main(report)
+        except Exception as error:
+            report.check("ran to its end", False, f"{type(error).__name__}: {error}")
+    asyncio.run(guarded())
+    sys.exit(report.summary())
+
+
+def chosen(name):
+    """Whether a word on the command line is part of this name; without words everything is chosen."""
+    return len(sys.argv) < 2 or any(word in name for word in sys.argv[1:])
 
 
 async def build(source=None, *flags):

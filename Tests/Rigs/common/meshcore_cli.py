@@ -6,11 +6,15 @@ import json
 import os
 import sys
 
+from harness import PATIENCE
 
-async def meshcore_cli(scratch, *words, timeout=30, env=None):
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "patient_meshcore.py")
+
+
+async def meshcore_cli(scratch, *words, timeout=2 * PATIENCE, env=None):
     """`words` as on its command line. Its own files go to `scratch`."""
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "meshcore_cli", "-j", *map(str, words), stdin=asyncio.subprocess.DEVNULL,
+        sys.executable, PROGRAM, "-j", *map(str, words), stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "HOME": scratch, **(env or {})})
     try:

@@ -116,7 +116,18 @@ class Rig:
                 event("station", kind=station.kind, name=name, public_key=station.identity.get_public_key().hex())
         for companion in self.companions:
             await companion.advertise()
-        await asyncio.sleep(options.latency + 0.2)           # everybody has heard everybody
+        await asyncio.sleep(options.latency + 0.2)           # what is relayed has gone by
+        while not options.loss and not self.are_acquainted():
+            await asyncio.sleep(0.01)
+
+    def are_acquainted(self):
+        """Whether everybody has heard who has advertised since they are there."""
+        keys = [bytes(each.get_public_key()) for each in self.companions]
+        stations = [bytes(each.identity.get_public_key()) for each in self.stations]
+        return (all(companion.get_contact_by_key(key) for companion, own in zip(self.companions, keys)
+                    for key in keys + stations if key != own)
+                and all(set(keys + stations[number + 1:]) <= set(each.heard)
+                        for number, each in enumerate(self.stations)))
 
     def add_contacts(self, companion, count):
         have = companion.get_contact_count()

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshConfig
+internal import MeshTransportAPI
+
+/// `doctor`: looks at config, daemon, modules, what modules say of what links go through, and devices.
+extension HostProgram {
+    func runDoctor() -> ExitStatus {
+        var findings = configFindings()
+        do throws(MeshError) {
+            if var client = try daemon() {
+                findings += try daemonFindings(&client)
+            } else {
+                findings.append(
+                    DoctorFinding(
+                        "daemon", .note, "meshhost", "no daemon runs on \(controlSocket)",
+                        advice:
+                            "start it (`systemctl start meshhost` or `meshhost run`), or name its socket with --control"
+                    ))
+                findings += try localFindings()
+            }
+        } catch {
+            let advice =
+                error.code == .permissionDenied ? "run doctor as the daemon's user" : "look at the daemon's log"
+            findings.append(DoctorFinding("daemon", .problem, "meshhost", error.message, advice: advice))
+        }
+        if options.isJSON {
+            Terminal.write(DoctorFinding.document("meshhost.doctor/1", findings))
+        } else {
+            let shown = options.isQuiet ? findings.filter { $0.finding.severity == .problem } : findings
+            Terminal.write(Doctor.text(shown))
+        }
+        return DoctorFinding.isFine(findings) ? .ok : .unavailable
+    }
+
+    private func configFindings() -> [DoctorFinding] {
+        let reading = withCatalog { source.read($0) }
+        var findings: [DoctorFinding] = []
+        if let config = reading.config {
+            findings.append(
+                DoctorFinding(
+                    "config", .ok, "config", "\(config.devices.count) devices, \(config.shares.count) shares"))
+        }
+        for diagnostic in reading.diagnostics {
+            let isError = diagnostic.severity == .error
+            findings.append(
+                DoctorFinding(
+                    "config", isError ? .problem : .note, "config", diagnostic.rendered(showingSource: false),
+                    advice: "`meshhost check` shows the place"))
+        }
+        return findings
+    }
+
+    private func daemonFindings(_ client: inout ControlClient) throws(MeshError) -> [DoctorFinding] {
+        let version = try client.ask("version")["version"]?.stringValue ?? ""
+        var findings = [DoctorFinding("daemon", .ok, "meshhost", "version \(version) runs on \(controlSocket)")]
+        findings += Doctor.findings(modules: try client.ask("modules")["modules"]?.arrayValue ?? [])
+        let examined = try client.ask("examine")["findings"]?.arrayValue ?? []
+        findings += examined.compactMap { DoctorFinding($0) }
+        return findings + Doctor.findings(devices: try client.ask("devices")["devices"]?.arrayValue ?? [])
+    }
+
+    private func localFindings() throws(MeshError) -> [DoctorFinding] {
+        let statuses = withCatalog { catalog in
+            let config = source.read(catalog).config
+            return catalog.statuses(searchPath: config?.daemon.modulePath ?? [])
+        }
+        return try Doctor.findings(modules: statuses.map(\.json))
+            + locally { (host: LocalHost) throws(MeshError) in await host.examine() }
+    }
+}

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+# meshhost: a host for mesh radios and other byte-link devices
+"""bluetoothd, adapters and radios that fail. R3 and its like are the requirements of the handbook's page BlueZ."""
+import os
+
+from ble_worlds import PIN, ROOF, Air, ble, bluez, equal, eventually
+
+REPEATS = int(os.environ.get("MESHHOST_BLE_FAULTS", "20"))
+# Deadlines that a test can wait for.
+SHORT = {"connect_timeout": "1s", "discovery_timeout": "1s", "rediscovery_timeout": "1s", "pairing_timeout": "5s",
+         "subscribe_timeout": "1s", "write_timeout": "1s"}
+
+
+async def _hanging(rig, target, phase, code):
+    """A method of bluetoothd that is never answered: the attempt ends in this phase with this error, the next one is good."""
+    air = await Air.make(rig)
+    await air.tell("bluez", f"hang {target} 1")
+    air.host.configure(bluez(pin=PIN, **SHORT))
+    await air.host.start()
+    end = await air.down()
+    equal(end["code"], code, str(end))
+    assert phase in end["message"], end
+    await air.host.ready("roof")
+
+
+async def r3_a_connect_that_hangs_ends_at_its_deadline(rig):
+    await _hanging(rig, "Device1.Connect", "connecting", "link.timeout")
+
+
+async def r3_a_pairing_that_hangs_ends_at_its_deadline(rig):
+    await _hanging(rig, "Device1.Pair", "pairing", "link.timeout")
+
+
+async def r3_a_subscription_that_hangs_ends_at_its_deadline(rig):
+    await _hanging(rig, "GattCharacteristic1.StartNotify", "subscribing", "link.timeout")
+
+
+async def r11_services_that_never_resolve_end_at_their_deadline(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "no-resolve on")
+    air.host.configure(bluez(pin=PIN, **SHORT))
+    await air.host.start()
+    end = await air.down()
+    equal(end["code"], "link.timeout", str(end))
+    assert "discovering services" in end["message"], end
+    await air.tell("bluez", "no-resolve off")
+    await air.host.ready("roof")
+
+
+async def r4_an_error_names_phase_and_reason(rig):
+    air = await Air.make(rig)
+    await air.tell("radio", "adv off Roof")
+    air.host.configure(bluez(pin=PIN, **SHORT))
+    await air.host.start()
+    end = await air.down()
+    equal((end["code"], end["disposition"]), ("link.timeout", "transient"), str(end))
+    assert ROOF in end["message"] and "connecting" in end["message"], end
+    status = await air.state()
+    assert status["state"] in ("disconnected", "connecting"), status
+    await air.tell("radio", "adv on Roof")
+    await air.host.ready("roof")
+
+
+async def r5_another_program_holds_the_notifications(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "fail GattCharacteristic1.StartNotify NotPermitted 2 Notify acquired")
+    air.host.configure(bluez(pin=PIN))
+    await air.host.start()
+    end = await air.down()
+    assert "another program" in end["message"], end
+    equal(end["disposition"], "transient")
+    await air.host.ready("roof")
+
+
+async def r9_connections_that_bluetoothd_aborts_are_made_again(rig):
+    air = await Air.bound(rig)
+    await air.tell("bluez", "abort 50%")
+    for number in range(REPEATS):
+        air.host.events.mark()
+        await air.tell("radio", "terminate Roof")
+        await air.host.ready("roof")
+    await air.tell("bluez", "abort 0")
+
+
+async def r10_services_that_are_resolved_before_they_exist(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "early-resolved 0.5")
+    air.host.configure(bluez(pin=PIN))
+    await air.host.start()
+    await air.host.ready("roof")
+    equal(air.host.events.count("link.down"), 0, "failed attempts")
+
+
+async def r12_a_stale_attempt_of_a_dead_client_is_ended(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "fail Device1.Connect InProgress 2")
+    air.host.configure(bluez(pin=PIN))
+    await air.host.start()
+    await air.host.ready("roof")
+
+
+async def r13_a_discovery_that_hangs_heals(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "fail Adapter1.StartDiscovery InProgress 2 Operation already in progress")
+    air.host.configure(bluez(pin=PIN))
+    await air.host.start()
+    await air.host.ready("roof")
+
+
+async def r14_bluetoothd_killed_is_noticed_and_survived(rig):
+    air = await Air.bound(rig)
+    tap = await air.frames()
+    for _ in range(REPEATS):
+        air.host.events.mark()
+        agents = air.calls("RegisterAgent")
+        await air.tell("bluez", "crash stay")
+        await air.down()
+        await air.tell("bluez", "come-back")
+        await air.host.ready("roof")
+        await eventually(lambda: air.calls("RegisterAgent") > agents, "the agent is registered anew")
+        await air.burst(tap, 10)
+
+
+async def r14_bluetoothd_restarted_is_survived(rig):
+    air = await Air.bound(rig)
+    tap = await air.frames()
+    for _ in range(REPEATS):
+        air.host.events.mark()
+        await air.tell("bluez", "restart 0.1")
+        await air.down()
+        await air.host.ready("roof")
+        await air.burst(tap, 10)
+
+
+async def r14_bluetoothd_that_starts_after_the_daemon_is_waited_for(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "crash stay")
+    air.host.configure(bluez(pin=PIN))
+    await air.host.start()
+    await air.waiting("adapter")
+    await air.tell("bluez", "come-back")
+    await air.host.ready("roof")
+
+
+async def r19_a_device_removed_from_bluetoothds_memory_is_found_again(rig):
+    air = await Air.bound(rig)
+    await air.tell("bluez", f"removedev {ROOF}")
+    await air.down()
+    await air.host.ready("roof")
+    await air.burst(await air.frames(), 10)
+
+
+async def r20_a_device_that_was_only_seen_is_looked_for_anew(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "fail Device1.Connect org.freedesktop.DBus.Error.UnknownObject 1")
+    air.host.configure(bluez(pin=PIN))
+    await air.host.start()
+    await air.host.ready("roof")
+
+
+async def r21_the_adapter_switched_off_and_on(rig):
+    air = await Air.bound(rig)
+    tap = await air.frames()
+    for _ in range(REPEATS):
+        air.host.events.mark()
+        await air.tell("bluez", "power off")
+        await air.waiting("adapter")
+        await air.tell("bluez", "power on")
+        await air.host.ready("roof")
+        await air.burst(tap, 10)
+
+
+async def the_adapter_pulled_and_put_back(rig):
+    air = await Air.bound(rig)
+    tap = await air.frames()
+    for _ in range(REPEATS):
+        air.host.events.mark()
+        await air.tell("bluez", "adapter remove")
+        await air.waiting("adapter")
+        await air.tell("bluez", "adapter add")
+        await air.host.ready("roof")
+        await air.burst(tap, 10)
+
+
+async def rfkill_is_named(rig):
+    air = await Air.bound(rig)
+    await air.tell("bluez", "rfkill on")
+    why = await air.waiting("adapter")
+    document = await air.host.json("doctor", status=69)
+    assert any("rfkill" in str(each) for each in document["findings"]), document
+    del why
+    await air.tell("bluez", "rfkill off")
+    await air.tell("bluez", "power on")
+    await air.host.ready("roof")
+
+
+async def r22_a_bus_that_refuses_is_explained(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "fail * org.freedesktop.DBus.Error.AccessDenied 1000 not for you")
+    air.host.configure(bluez(pin=PIN))
+    await air.host.start()
+    why = await air.waiting("blocked")
+    equal(why["code"], "permission-denied", str(why))
+    document = await air.host.json("doctor", status=69)
+    assert any("bluetooth" in str(each.get("advice")) for each in document["findings"]), document
+
+
+async def doctor_says_what_is_wrong_and_what_to_do(rig):
+    air = await Air.make(rig)
+    air.host.configure(bluez(pin=PIN))
+    document = await air.host.json("doctor", "--config", air.host.config)
+    assert all(each["severity"] != "problem" for each in document["findings"]), document
+    await air.tell("bluez", "power off")
+    document = await air.host.json("doctor", "--config", air.host.config, status=69)
+    assert any("off" in each["message"] and each.get("advice") for each in document["findings"]), document
+    await air.tell("bluez", "crash stay")
+    document = await air.host.json("doctor", "--config", air.host.config, status=69)
+    assert any(each["subject"] == "bluetoothd" and each.get("advice") for each in document["findings"]), document
+
+
+async def a_value_that_is_told_twice_by_bluetoothd_is_not_our_doing(rig):
+    # Only what bluetoothd itself repeats comes twice: it cannot be told from a radio that repeats itself.
+    air = await Air.bound(rig)
+    tap = await air.frames()
+    await air.tell("radio", "notify 0304 1 Roof")
+    await tap.until(lambda: tap.count("frame.rx") == 1, "the frame")

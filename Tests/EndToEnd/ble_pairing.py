@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+# meshhost: a host for mesh radios and other byte-link devices
+"""Pairing through bluetoothd, unattended. R1 and its like are the requirements of the handbook's page BlueZ."""
+import sys
+
+from ble_worlds import PIN, ROOF, Air, ble, bluez, equal, eventually
+from harness import RIGS
+
+sys.path.insert(0, f"{RIGS}/dbus")
+from client import Client                                # noqa: E402
+
+
+async def r1_a_fresh_radio_is_paired_with_its_pin_and_asked_once(rig):
+    air = await Air.bound(rig)
+    equal(air.calls("Pair"), 1, "pairings")
+    equal(air.bluez.count("agent", member="RequestPasskey"), 1, "questions for the passkey")
+    equal(air.radio.all("paired")[-1]["authenticated"], True, "authenticated bond")
+    await air.burst(await air.frames(), 50)
+
+
+async def r1_the_second_start_uses_the_bond_without_a_question(rig):
+    air = await Air.bound(rig)
+    equal(await air.host.stop(), 0, "exit status")
+    await air.host.start()
+    await air.host.ready("roof")
+    equal((air.calls("Pair"), air.bluez.count("agent")), (1, 1), "pairings and questions in both runs")
+
+
+async def r1_a_radio_with_legacy_pairing_is_paired_too(rig):
+    air = await Air.bound(rig, ble(name="Roof", address=ROOF, like="nrf52"))
+    equal(air.calls("Pair"), 1, "pairings")
+    await air.burst(await air.frames(), 50)
+
+
+async def a_wrong_pin_is_tried_once_and_needs_a_person(rig):
+    air = await Air.make(rig)
+    air.host.configure(bluez(pin="111111"))
+    await air.host.start()
+    end = await air.down()
+    equal((end["code"], end["disposition"]), ("link.authentication-failed", "permanent"))
+    assert "PIN" in end["message"], end
+    equal((await air.waiting("blocked"))["code"], "link.authentication-failed")
+    equal((air.calls("Pair"), air.bluez.count("agent")), (1, 1), "pairings and questions")
+    # With the right one in the config it goes on, without a restart.
+    air.host.configure(bluez(pin=PIN))
+    equal((await air.host.cli("reload"))[0], 0)
+    await air.host.ready("roof")
+
+
+async def a_radio_that_wants_a_pin_that_nobody_configured_says_so(rig):
+    air = await Air.make(rig, ble(name="Roof", address=ROOF, tx_protected=1))
+    air.host.configure(bluez())
+    await air.host.start()
+    end = await air.down()
+    equal((end["code"], end["disposition"]), ("link.authentication-failed", "permanent"))
+    assert "pin" in end["message"], end
+
+
+async def r2_a_bond_without_the_passkey_is_made_anew(rig):
+    # An ESP32 lets anybody subscribe; only the first write shows that the bond is not good enough.
+    air = await Air.make(rig)
+    async with Client(air.bluetooth.address) as other:
+        await other.find(ROOF)
+        await other.connect(ROOF)
+        await other.call(other.path(ROOF), "Device1.Pair")      # no agent: Just Works
+        await other.disconnect(ROOF)
+    equal(air.radio.all("paired")[-1]["authenticated"], False, "authenticated bond")
+    radios = await rig.radios("--count", 1)
+    del radios
+    air.host.configure(bluez(pin=PIN))
+    await air.host.start()
+    await air.host.ready("roof")
+    before = air.radio.count("paired")
+    # Nothing was written yet, so nothing is known yet. A frame is what brings it out.
+    if before == 1:
+        equal((await air.host.cli("device", "roof", "status"))[0], 0)
+
+
+async def r8_a_radio_that_needs_no_pairing_is_not_paired(rig):
+    air = await Air.bound(rig, ble(name="Roof", address=ROOF, security="none"), config=[bluez()])
+    await air.burst(await air.frames(), 20)
+    equal((air.calls("Pair"), air.bluez.count("agent")), (0, 0), "pairings and questions")
+
+
+async def r30_a_radio_that_lost_its_bond_is_paired_anew_where_that_is_allowed(rig):
+    air = await Air.bound(rig, stale_bond_repairs=1)
+    await air.tell("radio", "forget Roof")
+    await air.tell("radio", "terminate Roof")
+    await air.down()
+    await air.host.ready("roof")
+    equal((air.calls("Pair"), air.radio.count("paired")), (2, 2), "pairings")
+    await air.burst(await air.frames(), 20)
+
+
+async def r30_a_radio_that_lost_its_bond_waits_for_a_person_otherwise(rig):
+    air = await Air.bound(rig)
+    await air.tell("radio", "forget Roof")
+    await air.tell("radio", "terminate Roof")
+    why = await air.waiting("blocked")
+    equal(why["code"], "link.authentication-failed")
+    assert "unpair" in why["text"], why
+    equal(air.calls("Pair"), 1, "pairings")
+    status, out, err = await air.host.cli("unpair", "roof")
+    equal(status, 0, err or out)
+    equal((await air.host.cli("device", "roof", "connect"))[0], 0)
+    await air.host.ready("roof")
+    equal(air.calls("Pair"), 2, "pairings")
+
+
+async def pins_of_others_are_not_given_away(rig):
+    # The radio Barn is not configured: a pairing that another program begins is not answered with Roof's PIN.
+    air = await Air.make(rig, ble(name="Roof", address=ROOF), ble(name="Barn", address="C0:11:22:33:44:66"))
+    air.host.configure(bluez(pin=PIN, default_agent=True))
+    await air.host.start()
+    await air.host.ready("roof")
+    async with Client(air.bluetooth.address) as other:
+        await other.find("C0:11:22:33:44:66")
+        await other.connect("C0:11:22:33:44:66")
+        try:
+            await other.call(other.path("C0:11:22:33:44:66"), "Device1.Pair")
+            paired = True
+        except Exception:                         # whatever bluetoothd calls it
+            paired = False
+    equal(paired, False, "paired")
+    equal((await air.state())["state"], "ready")
+
+
+async def pair_and_unpair_from_the_command_line(rig):
+    air = await Air.make(rig)
+    air.host.configure(bluez(pin=PIN, autoconnect=False))
+    status, out, err = await air.host.cli("pair", "roof", "--config", air.host.config)
+    equal(status, 0, err or out)
+    equal(air.radio.count("paired"), 1, "pairings")
+    await air.host.start()
+    equal((await air.host.cli("device", "roof", "connect"))[0], 0)
+    await air.host.ready("roof")
+    equal(air.calls("Pair"), 1, "pairings in all")
+    equal((await air.host.cli("device", "roof", "disconnect"))[0], 0)
+    await air.down()
+    document = await air.host.json("unpair", "roof")
+    assert document, document
+    await eventually(lambda: air.calls("RemoveDevice") == 1, "the bond is removed")
