@@ -179,6 +179,8 @@ extension BlueZService {
             error = failure
         }
         if watch.isOver, !Task.isCancelled {
+            // A `Disconnect` that is still under way would end the next attempt.
+            await watch.ending?.value
             await settle(path, disconnects: false, .zero)
             return .turnPassed
         }
