@@ -10,15 +10,20 @@
  * memory with OpenSSL 3.0.22 on x86-64), and most hosts never need it. */
 #include <dlfcn.h>
 #include <stddef.h>
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 /* Every function of libcrypto that is called, but for TLS. Each has the type that OpenSSL's header gives it. */
 #define MH_CRYPTO_FUNCTIONS(each)    \
+    each(BN_bn2binpad)               \
+    each(BN_clear_free)              \
     each(ERR_clear_error)            \
     each(EVP_CIPHER_CTX_free)        \
     each(EVP_CIPHER_CTX_new)         \
@@ -31,17 +36,40 @@
     each(EVP_DigestVerifyInit)       \
     each(EVP_MD_CTX_free)            \
     each(EVP_MD_CTX_new)             \
+    each(EVP_PKEY_CTX_free)          \
+    each(EVP_PKEY_CTX_new_from_name) \
+    each(EVP_PKEY_CTX_new_from_pkey) \
+    each(EVP_PKEY_CTX_set_params)    \
+    each(EVP_PKEY_derive)            \
+    each(EVP_PKEY_derive_init)       \
+    each(EVP_PKEY_derive_set_peer)   \
     each(EVP_PKEY_free)              \
+    each(EVP_PKEY_fromdata)          \
+    each(EVP_PKEY_fromdata_init)     \
+    each(EVP_PKEY_generate)          \
+    each(EVP_PKEY_get_bn_param)      \
+    each(EVP_PKEY_get_octet_string_param) \
+    each(EVP_PKEY_keygen_init)       \
     each(EVP_PKEY_new_raw_public_key) \
+    each(EVP_Q_mac)                  \
     each(EVP_aes_128_ecb)            \
     each(EVP_sha256)                 \
-    each(HMAC)
+    each(HMAC)                       \
+    each(OPENSSL_cleanse)            \
+    each(OSSL_PARAM_construct_BN)    \
+    each(OSSL_PARAM_construct_end)   \
+    each(OSSL_PARAM_construct_octet_string) \
+    each(OSSL_PARAM_construct_utf8_string)
 
 struct mh_crypto {
 #define MH_CRYPTO_MEMBER(name) __typeof__(name) *_Nonnull name;
     MH_CRYPTO_FUNCTIONS(MH_CRYPTO_MEMBER)
 #undef MH_CRYPTO_MEMBER
 };
+
+/* Which parts of a key are meant; these macros are more than Swift can read. */
+static const int mh_public_key = EVP_PKEY_PUBLIC_KEY;
+static const int mh_key_pair = EVP_PKEY_KEYPAIR;
 
 #define MH_TEXT_OF(value) #value
 #define MH_TEXT(macro) MH_TEXT_OF(macro)
