@@ -93,6 +93,20 @@ static inline const char *_Nullable mh_crypto_load(struct mh_crypto *_Nonnull ta
     return NULL;
 }
 
+/* What a key on the curve P-256 is made of. OpenSSL keeps the names' addresses, so these are of here and not of Swift, whose
+ * strings lend theirs for the time of one call. */
+static inline OSSL_PARAM mh_curve_parameter(const struct mh_crypto *_Nonnull table) {
+    return table->OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, (char *)"prime256v1", 0);
+}
+static inline OSSL_PARAM mh_public_key_parameter(
+    const struct mh_crypto *_Nonnull table, void *_Nullable point, size_t count) {
+    return table->OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, count);
+}
+static inline OSSL_PARAM mh_private_key_parameter(
+    const struct mh_crypto *_Nonnull table, unsigned char *_Nullable number, size_t count) {
+    return table->OSSL_PARAM_construct_BN(OSSL_PKEY_PARAM_PRIV_KEY, number, count);
+}
+
 /* Every function of libssl that is called, and those of libcrypto that only TLS needs. */
 #define MH_TLS_FUNCTIONS_OF_SSL(each) \
     each(SSL_CTX_check_private_key)   \

@@ -40,16 +40,12 @@ public enum P256 {
             defer { openSSL.pointee.ERR_clear_error() }
             guard let context = openSSL.pointee.EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { throw .failed(.p256) }
             defer { openSSL.pointee.EVP_PKEY_CTX_free(context) }
-            let hasGroup = withGroup { group in
-                let parameters = [
-                    openSSL.pointee.OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, group, 0),
-                    openSSL.pointee.OSSL_PARAM_construct_end(),
-                ]
-                return openSSL.pointee.EVP_PKEY_keygen_init(context) == 1
-                    && openSSL.pointee.EVP_PKEY_CTX_set_params(context, parameters) == 1
-            }
+            let parameters = [mh_curve_parameter(openSSL), openSSL.pointee.OSSL_PARAM_construct_end()]
             var key: OpaquePointer?
-            guard hasGroup, openSSL.pointee.EVP_PKEY_generate(context, &key) == 1, let key else { throw .failed(.p256) }
+            guard openSSL.pointee.EVP_PKEY_keygen_init(context) == 1,
+                openSSL.pointee.EVP_PKEY_CTX_set_params(context, parameters) == 1,
+                openSSL.pointee.EVP_PKEY_generate(context, &key) == 1, let key
+            else { throw .failed(.p256) }
             defer { openSSL.pointee.EVP_PKEY_free(key) }
             return try read(key, openSSL)
         }
@@ -103,55 +99,34 @@ public enum P256 {
 
     private static func publicKey(_ key: PublicKey, _ openSSL: UnsafePointer<mh_crypto>) -> OpaquePointer? {
         var point = [0x04] + key.bytes
-        return withGroup { group in
-            point.withUnsafeMutableBytes { bytes in
-                make(
-                    mh_public_key,
-                    [
-                        openSSL.pointee.OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, group, 0),
-                        openSSL.pointee.OSSL_PARAM_construct_octet_string(
-                            OSSL_PKEY_PARAM_PUB_KEY, bytes.baseAddress, bytes.count),
-                        openSSL.pointee.OSSL_PARAM_construct_end(),
-                    ], openSSL)
-            }
+        return point.withUnsafeMutableBytes { bytes in
+            make(mh_public_key, mh_public_key_parameter(openSSL, bytes.baseAddress, bytes.count), openSSL)
         }
     }
 
     private static func privateKey(_ pair: KeyPair, _ openSSL: UnsafePointer<mh_crypto>) -> OpaquePointer? {
-        // A number in a parameter has the order of the machine, and all that Swift and Debian run on are little-endian.
+        // A number in a parameter has the byte order of the machine.
+        #if _endian(little)
         var number: [UInt8] = pair.privateKey.reversed()
-        defer { number.withUnsafeMutableBytes { openSSL.pointee.OPENSSL_cleanse($0.baseAddress, $0.count) } }
-        return withGroup { group in
-            number.withUnsafeMutableBytes { bytes in
-                make(
-                    mh_key_pair,
-                    [
-                        openSSL.pointee.OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, group, 0),
-                        openSSL.pointee.OSSL_PARAM_construct_BN(
-                            OSSL_PKEY_PARAM_PRIV_KEY, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                            bytes.count),
-                        openSSL.pointee.OSSL_PARAM_construct_end(),
-                    ], openSSL)
-            }
+        #else
+        var number = pair.privateKey
+        #endif
+        return number.withUnsafeMutableBufferPointer { bytes in
+            defer { openSSL.pointee.OPENSSL_cleanse(bytes.baseAddress, bytes.count) }
+            return make(mh_key_pair, mh_private_key_parameter(openSSL, bytes.baseAddress, bytes.count), openSSL)
         }
     }
 
     private static func make(
-        _ selection: Int32, _ parameters: [OSSL_PARAM], _ openSSL: UnsafePointer<mh_crypto>
+        _ selection: Int32, _ number: OSSL_PARAM, _ openSSL: UnsafePointer<mh_crypto>
     ) -> OpaquePointer? {
         guard let context = openSSL.pointee.EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { return nil }
         defer { openSSL.pointee.EVP_PKEY_CTX_free(context) }
-        var parameters = parameters
+        var parameters = [mh_curve_parameter(openSSL), number, openSSL.pointee.OSSL_PARAM_construct_end()]
         var key: OpaquePointer?
         guard openSSL.pointee.EVP_PKEY_fromdata_init(context) == 1,
             openSSL.pointee.EVP_PKEY_fromdata(context, &key, selection, &parameters) == 1
         else { return nil }
         return key
-    }
-
-    /// OpenSSL's name of the curve, where its functions want to be able to write.
-    private static func withGroup<Value>(_ body: (UnsafeMutablePointer<CChar>) -> Value) -> Value {
-        var name = Array("prime256v1".utf8CString)
-        return name.withUnsafeMutableBufferPointer { body($0.baseAddress!) }
     }
 }

@@ -100,6 +100,8 @@ public struct ControllerSetupStateMachine: ~Copyable, Sendable {
             return .send(command(step))
         }
         state = .done
+        let publicAddress = configuration.prefersRandomAddress ? nil : descriptor.publicAddress
+        descriptor.ownAddress = publicAddress ?? configuration.randomAddress
         guard descriptor.buffers.count > 0, descriptor.buffers.packetLength >= 27 else { return .fail(.noBuffers) }
         return .finish(descriptor)
     }
@@ -176,7 +178,6 @@ public struct ControllerSetupStateMachine: ~Copyable, Sendable {
             case .readAddress:
                 let address = try HCIReturnParameters.address(bytes)
                 descriptor.publicAddress = address.value == 0 ? nil : address
-                descriptor.ownAddress = usesRandomAddress ? configuration.randomAddress : address
             case .readBufferSizeV2, .readBufferSizeV1:
                 let buffers = try HCIReturnParameters.leBuffers(bytes)
                 descriptor.buffers = .init(packetLength: buffers.length, count: buffers.count)

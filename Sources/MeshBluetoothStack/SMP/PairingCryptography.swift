@@ -71,7 +71,7 @@ enum PairingCryptography {
 
     /// Whether two secrets are equal; how long it takes tells nothing of where they differ.
     static func areEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
-        one.count == other.count && zip(one, other).reduce(0 as UInt8) { $0 | $1.0 ^ $1.1 } == 0
+        one.count == other.count && zip(one, other).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
     }
 }
 
