@@ -43,9 +43,9 @@ struct ACLReassemblyTests {
 
     @Test(arguments: Transcript.names) func `packets of the transcripts`(name: String) throws {
         for record in try Transcript(name).records where record.kind == .acl {
-            let packet = try ACLPacket.decode(record.bytes.span.bytes)
-            #expect(packet.packet == record.bytes)
-            DecoderVerifier { try ACLPacket.decode($0) }.verify(record.bytes)
+            let packet = try ACLPacket.decode(record.packet.span.bytes)
+            #expect(packet.packet == record.packet)
+            DecoderVerifier { try ACLPacket.decode($0) }.verify(record.packet)
         }
         for channel in [L2CAPFrame.attributeChannel, L2CAPFrame.securityChannel] {
             for frame in try Transcript(name).frames(channel: channel) {

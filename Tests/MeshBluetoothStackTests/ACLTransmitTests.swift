@@ -25,7 +25,7 @@ struct ACLTransmitTests {
     @Test func `a frame goes in pieces as in the transcript with buffers of 27 bytes`() throws {
         let transcript = try Transcript("acl_27x2_fragments")
         let sent = try transcript.records.filter { $0.kind == .acl && !$0.isFromController }
-            .map { try ACLPacket.decode($0.bytes.span.bytes) }
+            .map { try ACLPacket.decode($0.packet.span.bytes) }
         let handle = try #require(sent.first).handle
         let frames = try [L2CAPFrame.attributeChannel, L2CAPFrame.securityChannel].flatMap { channel in
             try transcript.frames(channel: channel).filter { !$0.isFromController }

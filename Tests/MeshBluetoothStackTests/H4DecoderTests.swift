@@ -76,7 +76,7 @@ struct H4DecoderTests {
 
     @Test func `a recording of both directions comes out as it went in`() throws {
         let transcript = try Transcript("acl_27x2_fragments")
-        let stream = transcript.records.flatMap { [$0.kind.rawValue] + $0.bytes }
+        let stream = transcript.records.flatMap { [$0.kind.rawValue] + $0.packet }
         var decoder = H4Decoder(.init(accepted: Set(HCIPacketKind.allCases)))
         var found: [[UInt8]] = []
         var random = SplitMix(state: 7)
@@ -89,6 +89,6 @@ struct H4DecoderTests {
             }
             #expect(synchrony == .kept)
         }
-        #expect(found == transcript.records.map(\.bytes))
+        #expect(found == transcript.records.map(\.packet))
     }
 }

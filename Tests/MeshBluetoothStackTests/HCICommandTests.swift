@@ -9,9 +9,9 @@ struct HCICommandTests {
     @Test(arguments: Transcript.names) func `commands of the transcripts come out as they went in`(name: String) throws
     {
         for record in try Transcript(name).records where record.kind == .command {
-            let command = try HCICommand.decode(record.bytes.span.bytes)
-            #expect(command.packet == record.bytes)
-            DecoderVerifier { try HCICommand.decode($0) }.verify(record.bytes)
+            let command = try HCICommand.decode(record.packet.span.bytes)
+            #expect(command.packet == record.packet)
+            DecoderVerifier { try HCICommand.decode($0) }.verify(record.packet)
         }
     }
 

@@ -7,10 +7,10 @@ import Testing
 struct HCIEventTests {
     @Test(arguments: Transcript.names) func `every event of the transcripts has a meaning`(name: String) throws {
         for record in try Transcript(name).records where record.kind == .event {
-            let event = try HCIEvent.decode(record.bytes.span.bytes)
-            if case .other = event { Issue.record("\(record.bytes)") }
+            let event = try HCIEvent.decode(record.packet.span.bytes)
+            if case .other = event { Issue.record("\(record.packet)") }
             // Command Complete goes up to the end of its packet; its start is checked like the others.
-            DecoderVerifier { try HCIEvent.decode($0) }.verify(record.bytes)
+            DecoderVerifier { try HCIEvent.decode($0) }.verify(record.packet)
         }
     }
 
