@@ -142,6 +142,8 @@ struct ATTServerTests {
         #expect(ask(&machine, "12 0900 01") == hex("01 12 0900 0d"))
         // A bonded client finds it on the next link, another does not.
         var bonded = ATTServerStateMachine(Self.database, subscriptions: machine.subscriptions)
+        #expect(bonded.notification(8, [1]) == nil)
+        bonded.protection = .encrypted
         #expect(bonded.notification(8, [1]) != nil)
         #expect(self.machine().notification(8, [1]) == nil)
         bonded.protection = .encrypted

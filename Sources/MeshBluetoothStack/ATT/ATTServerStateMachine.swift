@@ -67,19 +67,26 @@ public struct ATTServerStateMachine: ~Copyable, Sendable {
 
     // MARK: Values to the client
 
-    /// A notification, if the client wants it. A value that does not fit is refused, not cut (R18).
+    /// A notification, if the client wants it and the link is as secure as its subscription had to be. A value that does not fit is
+    /// refused, not cut (R18).
     public func notification(_ handle: UInt16, _ value: [UInt8]) -> [UInt8]? {
-        guard (subscriptions[handle] ?? 0) & 1 != 0, value.count <= mtu - 3 else { return nil }
+        guard isSubscribed(handle, 1), value.count <= mtu - 3 else { return nil }
         return ATTPacket.notification(handle, value).bytes
     }
 
     /// An indication, if the client wants it and has confirmed the last.
     public mutating func indicationRequested(_ handle: UInt16, _ value: [UInt8], now: Duration) -> [UInt8]? {
-        guard (subscriptions[handle] ?? 0) & 2 != 0, value.count <= mtu - 3, indicationDeadline == nil else {
+        guard isSubscribed(handle, 2), value.count <= mtu - 3, indicationDeadline == nil else {
             return nil
         }
         indicationDeadline = now + configuration.indicationTimeout
         return ATTPacket.indication(handle, value).bytes
+    }
+
+    /// A bonded client's subscription is there before the link is encrypted, but its values have to wait.
+    private func isSubscribed(_ handle: UInt16, _ bit: UInt16) -> Bool {
+        guard let attribute = database[handle] else { return false }
+        return (subscriptions[handle] ?? 0) & bit != 0 && protection >= attribute.subscriptionProtection
     }
 
     /// The client's MTU became known by the exchange that this host began.

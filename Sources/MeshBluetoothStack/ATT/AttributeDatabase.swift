@@ -66,6 +66,8 @@ public struct AttributeDatabase: Sendable {
         var groupEnd: UInt16 = 0
         /// Of a characteristic's value.
         var properties: UInt8 = 0
+        /// Of a characteristic's value: what its CCCD needs, and so what is sent by it.
+        var subscriptionProtection = Protection.open
     }
 
     /// The first has handle 1.
@@ -101,7 +103,7 @@ public struct AttributeDatabase: Sendable {
                 readProtection: properties & 0x02 != 0 ? characteristic.readProtection : nil,
                 writeProtection: properties & 0x08 != 0 ? characteristic.writeProtection : nil,
                 commandProtection: properties & 0x04 != 0 ? characteristic.writeProtection : nil,
-                properties: properties))
+                properties: properties, subscriptionProtection: characteristic.writeProtection))
         guard properties & 0x30 != 0 else { return }
         attributes.append(
             Attribute(

@@ -223,9 +223,10 @@ extension ConnectStateMachine.State {
         _ event: ConnectionComplete, now: Duration, closeDeadline: Duration
     ) -> ConnectStateMachine.Action {
         switch consume self {
+        // A link that nobody asked for.
         case .idle:
             self = .idle
-            return .nothing
+            return event.status == .success ? .send(.disconnect(event.handle)) : .nothing
         case .starting(let attempt, nil):
             var action = ConnectStateMachine.Action.nothing
             self = Self.completed(event, attempt, now: now, &action)
