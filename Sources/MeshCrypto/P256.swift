@@ -3,7 +3,8 @@
 
 internal import COpenSSL
 
-/// Key agreement on the curve P-256 (FIPS 186-4 D.1.2.3, SEC 1 §3.3.1). Numbers have 32 bytes, the most significant first.
+/// Key agreement on the curve P-256 (FIPS 186-4 D.1.2.3, SEC 1 §3.3.1). Numbers have 32 bytes, the most significant
+/// first.
 public enum P256 {
     /// How many bytes a coordinate has, a private key, and a shared secret.
     public static let numberByteCount = 32
@@ -74,8 +75,8 @@ public enum P256 {
         }
     }
 
-    /// The secret that both sides find: the first coordinate of the product. Nil if the peer's key is no point of the curve,
-    /// which would tell it the private key bit by bit (CVE-2018-5383); anybody can send such a key.
+    /// The secret that both sides find: the first coordinate of the product. Nil if the peer's key is no point of the
+    /// curve, which would tell it the private key bit by bit (CVE-2018-5383); anybody can send such a key.
     public static func sharedSecret(_ own: KeyPair, with peer: PublicKey) throws(CryptoError) -> [UInt8]? {
         let openSSL = try OpenSSL.library()
         // What is wrong with a peer's bytes stays in this thread's list of errors otherwise.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// The functions that pairing over Bluetooth LE is made of (Core Specification 5.4, Vol 3 Part H §2.2), in the notation of
-/// the specification: the most significant byte first. On the wire everything is the other way round.
+/// The functions that pairing over Bluetooth LE is made of (Core Specification 5.4, Vol 3 Part H §2.2), in the notation
+/// of the specification: the most significant byte first. On the wire everything is the other way round.
 ///
 /// Every argument has the length that the specification gives it; another one is `invalidLength`, or gives a value that
 /// fits nothing.
@@ -42,8 +42,8 @@ public enum PairingFunctions {
         return try AESCMAC.code(for: u + v + [z], key: x)
     }
 
-    /// The keys of Secure Connections (§2.2.7): of the shared secret, both random values, and both addresses of 7 bytes, the
-    /// kind first.
+    /// The keys of Secure Connections (§2.2.7): of the shared secret, both random values, and both addresses of 7
+    /// bytes, the kind first.
     public static func f5(
         secret: [UInt8], n1: [UInt8], n2: [UInt8], a1: [UInt8], a2: [UInt8]
     ) throws(CryptoError) -> (macKey: [UInt8], longTermKey: [UInt8]) {

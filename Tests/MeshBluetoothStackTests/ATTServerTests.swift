@@ -11,8 +11,8 @@ struct ATTServerTests {
     private static let receive = AttributeUUID(high: 0x6E40_0002_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
     private static let send = AttributeUUID(high: 0x6E40_0003_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
 
-    /// 1: GAP with a name at 3; 4: UART, writes at 6, notifications at 8, their CCCD at 9; 10: a value to be indicated at 12, its
-    /// CCCD at 13, and one that needs protection at 15.
+    /// 1: GAP with a name at 3; 4: UART, writes at 6, notifications at 8, their CCCD at 9; 10: a value to be indicated
+    /// at 12, its CCCD at 13, and one that needs protection at 15.
     private static let database = AttributeDatabase([
         .init(
             uuid: AttributeUUID(0x1800),

@@ -129,7 +129,8 @@ struct ConnectTests {
         #expect(machine.controllerLost() == .nothing)
     }
 
-    /// Every input in every state: none traps, and after the controller is lost everything is idle again (acceptance d).
+    /// Every input in every state: none traps, and after the controller is lost everything is idle again (acceptance
+    /// d).
     @Test func `any order of facts ends`() {
         let inputs: [(inout ConnectStateMachine) -> ConnectStateMachine.Action] = [
             { $0.connectRequested(self.request, family: .legacy, now: at(1)) }, { $0.cancelRequested(now: at(2)) },

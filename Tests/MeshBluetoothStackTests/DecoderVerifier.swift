@@ -4,7 +4,8 @@
 import MeshWire
 import Testing
 
-/// Puts a decoder of whole packets through every truncation and some damage; every decoder of the stack is tested with it.
+/// Puts a decoder of whole packets through every truncation and some damage; every decoder of the stack is tested with
+/// it.
 struct DecoderVerifier<Value: Equatable> {
     var decode: (RawSpan) throws -> Value
     /// Whether the layout ends with a field that takes whatever is left, so that shorter packets can be valid.

@@ -5,13 +5,14 @@ import FoundationEssentials
 import MeshTestSupport
 import Testing
 
-/// Inputs of the fuzzers, run by their own checks (links to Tests/Fuzzing): those that once failed, and the corpus. A check that
-/// fails ends the process, which names the input in the line before.
+/// Inputs of the fuzzers, run by their own checks (links to Tests/Fuzzing): those that once failed, and the corpus. A
+/// check that fails ends the process, which names the input in the line before.
 struct FuzzCasesTests {
     private static let fuzzing = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Fuzzing")
 
-    /// Gives a check every input of its fuzzer, and changes of it: a fuzzer that finds little, but runs with every test.
+    /// Gives a check every input of its fuzzer, and changes of it: a fuzzer that finds little, but runs with every
+    /// test.
     private static func replay(_ fuzzer: String, _ check: (UnsafeRawBufferPointer) -> Void) throws {
         var random = SplitMix(state: 5)
         for kind in ["FailCases", "Corpus"] {

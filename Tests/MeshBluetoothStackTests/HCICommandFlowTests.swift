@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshBluetoothStack
+import MeshTestSupport
 import Testing
 
 struct HCICommandFlowTests {
@@ -117,5 +118,40 @@ struct HCICommandFlowTests {
         #expect(machine.closed().finished.map(\.waiter) == [1])
         #expect(machine.nextDeadline == nil)
         #expect(machine.commandRequested(first, waiter: 2, now: at(1)).finished.map(\.outcome) == [.lost])
+    }
+
+    @Test(arguments: 0..<40) func `any order of answers gives every waiter one outcome`(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        var machine = Machine()
+        var pending: Set<Int> = []
+        var underWay = 0
+        var now = Duration.zero
+        let opcodes: [HCIOpcode] = [.readAddress, .readLocalVersion, .none, .reset]
+        for number in 0..<500 {
+            now += .milliseconds(Int.random(in: 0...400, using: &random))
+            let opcode = opcodes.randomElement(using: &random) ?? .none
+            let allowance = UInt8.random(in: 0...3, using: &random)
+            let action: Machine.Action
+            switch Int.random(in: 0..<8, using: &random) {
+            case 0, 1, 2:
+                pending.insert(number)
+                action = machine.commandRequested(.read(opcode), waiter: number, now: now)
+            case 3, 4: action = machine.commandCompleted(opcode, parameters: [0], allowance: allowance, now: now)
+            case 5: action = machine.commandStatusReported(opcode, .success, allowance: allowance, now: now)
+            case 6: action = machine.deadlineReached(now: now)
+            default:
+                action =
+                    machine.isReady ? machine.hardwareErrorReported(1, now: now) : machine.opened(now: now)
+            }
+            for (waiter, _) in action.finished { #expect(pending.remove(waiter) != nil) }
+            switch action.change {
+            case .beganReset, .becameReady, .gaveUp: underWay = 0
+            case nil:
+                underWay += action.commands.count - action.finished.count { $0.outcome != .lost }
+                if machine.isReady { #expect((0...3).contains(underWay)) }
+            }
+        }
+        for (waiter, _) in machine.closed().finished { #expect(pending.remove(waiter) != nil) }
+        #expect(pending.isEmpty)
     }
 }

@@ -4,8 +4,8 @@
 import MeshBluetoothStack
 import MeshCrypto
 
-/// Two links' machines and the controllers between them, on a clock that stands still. The peripheral serves a UART whose values need a
-/// passkey, as MeshCore's radios do.
+/// Two links' machines and the controllers between them, on a clock that stands still. The peripheral serves a UART
+/// whose values need a passkey, as MeshCore's radios do.
 struct LinkPair: ~Copyable {
     typealias Link = LinkStateMachine<String>
 

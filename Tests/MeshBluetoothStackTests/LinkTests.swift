@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshBluetoothStack
+import MeshTestSupport
 import Testing
 
 struct LinkTests {
@@ -110,8 +111,8 @@ struct LinkTests {
         #expect(pair.peripheralLog.contains("parameters: false"))
     }
 
-    /// Acceptance d: the link vanishes at every step of discovery, pairing and use; every waiter gets one result, both sides end
-    /// once, and nothing comes after it.
+    /// Acceptance d: the link vanishes at every step of discovery, pairing and use; every waiter gets one result, both
+    /// sides end once, and nothing comes after it.
     @Test func `a link that vanishes at any step has a defined end`() throws {
         var whole = LinkPair()
         try setUp(&whole)
@@ -164,5 +165,103 @@ struct LinkTests {
         var pair = LinkPair()
         let actions = pair.central.pieceReceived(.firstFromController, hex("0200 4000 0102"), now: at(0))
         #expect(actions.isEmpty)
+    }
+
+    /// Facts in any order, with packets of the transcripts and without meaning: every waiter gets one result, the link ends
+    /// once, and nothing comes after it (R28).
+    @Test(arguments: 0..<60) func `any order of facts has a defined end`(seed: UInt64) throws {
+        var random = SplitMix(state: seed)
+        let channels = [L2CAPFrame.attributeChannel, L2CAPFrame.signallingChannel, L2CAPFrame.securityChannel]
+        let packets = try [L2CAPFrame.attributeChannel, L2CAPFrame.securityChannel].flatMap { channel in
+            try Transcript("passkey_sc").frames(channel: channel).map {
+                L2CAPFrame(channel: channel, payload: $0.payload)
+            }
+        }
+        let role: LinkRole = seed % 2 == 0 ? .central : .peripheral
+        let handle = LinkPair.handle
+        var configuration = LinkStateMachine<Int>.Configuration(
+            security: .init(role: role, bond: nil, requiresAuthentication: seed % 3 == 0))
+        configuration.database = LinkPair.database
+        var link = LinkStateMachine<Int>(
+            ConnectionComplete(
+                status: .success, handle: handle, role: role, peer: PairingPair.peripheralAddress,
+                parameters: .init(interval: 12, latency: 0, supervisionTimeout: 500)), configuration: configuration)
+        var pending: Set<Int> = []
+        var asked = 0
+        var ends = 0
+        var now = Duration.zero
+        let material = try PairingPair.material(seed)
+        for _ in 0..<400 {
+            now += .milliseconds(Int.random(in: 0...300, using: &random))
+            let actions: [LinkStateMachine<Int>.Action]
+            let hadEnded = ends > 0
+            switch Int.random(in: 0..<16, using: &random) {
+            case 0...4:
+                let frame = packets.randomElement(using: &random) ?? packets[0]
+                actions = link.pieceReceived(.firstFromController, frame.bytes, now: now)
+            case 5:
+                let payload = (0..<Int.random(in: 0...30, using: &random)).map { _ in
+                    UInt8.random(in: 0...255, using: &random)
+                }
+                let frame = L2CAPFrame(channel: channels.randomElement(using: &random) ?? 4, payload: payload)
+                actions = link.pieceReceived(.firstFromController, frame.bytes, now: now)
+            case 6: actions = link.pieceReceived(.continuation, [1, 2, 3], now: now)
+            case 7:
+                pending.insert(asked)
+                let all: [GATTProcedure] = [.exchangeMTU, .discoverServices, .read(3), .write(3, [1])]
+                actions = link.procedureRequested(all[asked % all.count], waiter: asked, now: now)
+                asked += 1
+            case 8: actions = link.secureRequested(now: now)
+            case 9:
+                let machine = PairingStateMachine(
+                    PairingPair.settings(role, .noInputNoOutput), material: material, passkey: nil)
+                actions = link.pairingPrepared(machine, now: now)
+            case 10:
+                let status: HCIStatus = Bool.random(using: &random) ? .success : .keyMissing
+                actions = link.eventReceived(
+                    .encryptionChange(status, handle, isEncrypted: status == .success), now: now)
+            case 11:
+                actions = link.eventReceived(.longTermKeyRequested(handle, random: 0, diversifier: 0), now: now)
+            case 12:
+                let all: [LinkProcedure] = [.readRemoteFeatures, .setPHY(.twoMegabit), .updateParameters(.relaxed)]
+                actions = link.linkProcedureRequested(all.randomElement(using: &random) ?? all[0], now: now)
+            case 13:
+                let opcodes: [HCIOpcode] = [
+                    .setPHY, .updateConnection, .readRemoteFeatures, .enableEncryption, .disconnect,
+                ]
+                let outcomes: [HCICommandOutcome] = [.started, .completed([]), .refused(.controllerBusy), .lost]
+                actions = link.commandFinished(
+                    opcodes.randomElement(using: &random) ?? .setPHY, outcomes.randomElement(using: &random) ?? .lost,
+                    now: now)
+            case 14: actions = link.deadlineReached(now: now)
+            default:
+                let isRare = Int.random(in: 0..<20, using: &random) == 0
+                actions =
+                    isRare
+                    ? link.disconnectRequested(now: now)
+                    : link.eventReceived(.phyUpdated(.success, handle, transmit: 2, receive: 2), now: now)
+            }
+            settle(actions, hadEnded)
+        }
+        settle(
+            link.eventReceived(.disconnectionComplete(.success, handle, reason: .connectionTimeout), now: now), ends > 0
+        )
+        #expect(pending.isEmpty)
+        #expect(ends == 1)
+        #expect(link.nextDeadline == nil)
+
+        func settle(_ actions: [LinkStateMachine<Int>.Action], _ hadEnded: Bool) {
+            for (index, action) in actions.enumerated() {
+                switch action {
+                case .finish(let waiter, _): #expect(pending.remove(waiter) != nil)
+                case .ended:
+                    ends += 1
+                    #expect(index == actions.count - 1)
+                case .sendFrame, .sendCommand, .preparePairing, .askForPasskey, .secured, .storeBond:
+                    #expect(!hadEnded, "\(action)")
+                case .deliver, .serve, .forgetBond, .failSecurity, .finishProcedure, .finishParameterRequest: break
+                }
+            }
+        }
     }
 }

@@ -5,8 +5,8 @@ import MeshBluetoothStack
 import MeshCrypto
 import Testing
 
-/// The machine in the place of Bumble 0.0.236's central: it gets what the radio sent and has to send what the central sent, with
-/// the random values that the recording shows.
+/// The machine in the place of Bumble 0.0.236's central: it gets what the radio sent and has to send what the central
+/// sent, with the random values that the recording shows.
 struct PairingReplayTests {
     /// The recording's Security Manager up to the first pairing's end.
     private struct Recording {

@@ -78,6 +78,10 @@ struct SignallingTests {
         _ = machine.updateRequested(.relaxed, now: at(2))
         #expect(machine.deadlineReached(now: at(31)) == .nothing)
         #expect(machine.deadlineReached(now: at(32)) == .finishUpdate(isAccepted: false))
+        _ = machine.updateRequested(.relaxed, now: at(40))
+        #expect(machine.linkEnded() == .finishUpdate(isAccepted: false))
+        #expect(machine.linkEnded() == .nothing)
+        #expect(machine.nextDeadline == nil)
         var central = SignallingStateMachine(role: .central)
         #expect(central.updateRequested(.relaxed, now: at(0)) == .refuse)
     }

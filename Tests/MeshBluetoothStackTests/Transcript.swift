@@ -5,8 +5,9 @@ import FoundationEssentials
 import MeshBluetoothStack
 import Testing
 
-/// A recording of what a host and its controller said to each other: btsnoop, as Bumble 0.0.236 wrote it (its central against
-/// its peripheral on a virtual link). Values are Bumble's, so they are somebody else's reading of the specification.
+/// A recording of what a host and its controller said to each other: btsnoop, as Bumble 0.0.236 wrote it (its central
+/// against its peripheral on a virtual link). Values are Bumble's, so they are somebody else's reading of the
+/// specification.
 struct Transcript {
     let records: [BTSnoopFile.Record]
 

@@ -3,9 +3,9 @@
 
 /// Puts the pieces of one link's frames together again (Core Specification 5.4, Vol 3 Part A §7.2.2).
 ///
-/// The specification lets a receiver do as it likes with pieces that do not fit. Here they are dropped with the frame they
-/// belong to, and counted; the next frame begins with its own first piece. A frame has at most 65,539 bytes, which its
-/// length field cannot exceed, and so has memory.
+/// The specification lets a receiver do as it likes with pieces that do not fit. Here they are dropped with the frame
+/// they belong to, and counted; the next frame begins with its own first piece. A frame has at most 65,539 bytes, which
+/// its length field cannot exceed, and so has memory.
 public struct ACLReassembler: ~Copyable, Sendable {
     /// What a piece led to.
     public enum Result: Sendable, Hashable {
@@ -32,8 +32,8 @@ public struct ACLReassembler: ~Copyable, Sendable {
 
     public init() {}
 
-    /// Takes the next piece. After ``Fault/unfinishedFrame`` ask ``takeWholeFrame()`` for the frame that the piece may have
-    /// been whole.
+    /// Takes the next piece. After ``Fault/unfinishedFrame`` ask ``takeWholeFrame()`` for the frame that the piece may
+    /// have been whole.
     public mutating func pieceReceived(_ boundary: ACLPacket.Boundary, _ payload: [UInt8]) -> Result {
         var fault: Fault?
         if boundary.isFirst {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// Sends the data of all links through the controller's buffers, each link in its turn (Core Specification 5.4, Vol 4 Part E
-/// §4.1.1).
+/// Sends the data of all links through the controller's buffers, each link in its turn (Core Specification 5.4, Vol 4
+/// Part E §4.1.1).
 ///
 ///     frames ──▶ queue of link A ─┐ packet by packet,
 ///     frames ──▶ queue of link B ─┼──────────────────▶ controller's buffers: `total`, shared by all links
@@ -11,10 +11,10 @@
 ///                     └─────────────────────────────────────────────┘
 ///
 /// A frame becomes packets of at most the controller's length; those of one frame stay in order and are not mixed with
-/// another frame's of the same link. What a link had in the controller comes back when the link ends, for then no completed
-/// packets are reported any more (§4.1.1 last paragraph); so a link that dies in the middle of a burst costs nothing. One
-/// buffer is enough. The specification leaves the order of the links open; here every link with data sends one packet before
-/// any sends its next.
+/// another frame's of the same link. What a link had in the controller comes back when the link ends, for then no
+/// completed packets are reported any more (§4.1.1 last paragraph); so a link that dies in the middle of a burst costs
+/// nothing. One buffer is enough. The specification leaves the order of the links open; here every link with data sends
+/// one packet before any sends its next.
 public struct ACLTransmitStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable {
         public var buffers: ControllerDescriptor.Buffers
@@ -95,8 +95,8 @@ public struct ACLTransmitStateMachine: ~Copyable, Sendable {
         credits += count
     }
 
-    /// The next packet to send, without H4's indicator; nil if there is none or no buffer is free. To be called after every
-    /// input until it is nil.
+    /// The next packet to send, without H4's indicator; nil if there is none or no buffer is free. To be called after
+    /// every input until it is nil.
     public mutating func nextPacket() -> [UInt8]? {
         guard credits > 0, let index = links.firstIndex(where: { !$0.frames.isEmpty }) else { return nil }
         var link = links.remove(at: index)

@@ -7,11 +7,11 @@
 ///                        encryption under way?  held until `encryptionChanged`
 ///                        else                   delivered
 ///
-/// A controller sends events and data in order, but USB carries them on two endpoints, and a host may read them the other way
-/// round (Core Specification 5.4, Vol 4 Part B §2.1.1): the first data of a link before its Connection Complete, the first
-/// encrypted data before Encryption Change. Data of an unknown link is held for 100 ms, then it belongs to a link that has
-/// ended. Data behind an encryption is held until the event, which comes for certain; a few packets only, then all go on as
-/// they came.
+/// A controller sends events and data in order, but USB carries them on two endpoints, and a host may read them the
+/// other way round (Core Specification 5.4, Vol 4 Part B §2.1.1): the first data of a link before its Connection
+/// Complete, the first encrypted data before Encryption Change. Data of an unknown link is held for 100 ms, then it
+/// belongs to a link that has ended. Data behind an encryption is held until the event, which comes for certain; a few
+/// packets only, then all go on as they came.
 public struct InboundOrderStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable {
         /// Packets held in all for unknown links, and for each link that is being encrypted.

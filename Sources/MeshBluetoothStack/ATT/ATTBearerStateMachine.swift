@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// Both ends of one ATT bearer: the client that asks the peer and the server that answers it, with the one MTU that they share
-/// (Core Specification 5.4, Vol 3 Part F §3.2.8, §3.4.2).
+/// Both ends of one ATT bearer: the client that asks the peer and the server that answers it, with the one MTU that
+/// they share (Core Specification 5.4, Vol 3 Part F §3.2.8, §3.4.2).
 ///
 ///                       ┌─ responses, notifications ─▶ client ─┐
 ///     packet received ──┤                                      ├──▶ packets to send, results, values, events
 ///                       └─ requests, commands ───────▶ server ─┘
 ///
-/// Each side may begin the exchange of MTUs, and what either learns holds for both. Neither waits for the other: a request of the
-/// peer is answered while an own one is under way.
+/// Each side may begin the exchange of MTUs, and what either learns holds for both. Neither waits for the other: a
+/// request of the peer is answered while an own one is under way.
 public struct ATTBearerStateMachine<Waiter>: ~Copyable {
     /// What to do.
     public struct Action {
@@ -76,7 +76,8 @@ public struct ATTBearerStateMachine<Waiter>: ~Copyable {
         server.notification(handle, value)
     }
 
-    /// An indication to the peer's client; nil if it does not want it, has not confirmed the last, or the value is too long.
+    /// An indication to the peer's client; nil if it does not want it, has not confirmed the last, or the value is too
+    /// long.
     public mutating func indicationRequested(_ handle: UInt16, _ value: [UInt8], now: Duration) -> [UInt8]? {
         server.indicationRequested(handle, value, now: now)
     }
@@ -93,7 +94,8 @@ public struct ATTBearerStateMachine<Waiter>: ~Copyable {
 
     /// The link has ended.
     public mutating func bearerEnded() -> Action {
-        follow(client.bearerEnded())
+        server.bearerEnded()
+        return follow(client.bearerEnded())
     }
 
     /// Early calls change nothing.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// The client of one bearer: one request at a time, in the order they were asked for (Core Specification 5.4, Vol 3 Part F
-/// §3.3.2).
+/// The client of one bearer: one request at a time, in the order they were asked for (Core Specification 5.4, Vol 3
+/// Part F §3.3.2).
 ///
 ///     ┌──────┐ procedureRequested   ┌─────────┐
 ///     │ idle │ ───────────────────▶ │ waiting │ ──┐ response: the procedure's next request,
@@ -14,9 +14,10 @@
 ///     │ ended: every procedure fails       │
 ///     └────────────────────────────────────┘
 ///
-/// A request that is not answered ends the bearer, for no other may be sent on it ever again (§3.3.3): after 30 s, as the
-/// specification says, and after 5 s for writes, since the link is useless to its user by then. Indications are confirmed at
-/// once. Notifications are taken in whatever length, and for whatever handle: some peers send more than the MTU allows.
+/// A request that is not answered ends the bearer, for no other may be sent on it ever again (§3.3.3): after 30 s, as
+/// the specification says, and after 5 s for writes, since the link is useless to its user by then. Indications are
+/// confirmed at once. Notifications are taken in whatever length, and for whatever handle: some peers send more than
+/// the MTU allows.
 ///
 /// `Waiter` is whoever gets a procedure's result.
 public struct ATTClientStateMachine<Waiter>: ~Copyable {

@@ -29,8 +29,8 @@ public enum ATTOpcode: UInt8, Sendable, Hashable, CaseIterable {
     case confirmation = 0x1E
     case writeCommand = 0x52
 
-    /// Whether a packet with this first byte is for the client of a bearer: responses, notifications and indications. All
-    /// others are for its server, the confirmation too.
+    /// Whether a packet with this first byte is for the client of a bearer: responses, notifications and indications.
+    /// All others are for its server, the confirmation too.
     public static func isForClient(_ byte: UInt8) -> Bool {
         switch ATTOpcode(rawValue: byte) {
         case .errorResponse, .exchangeMTUResponse, .findInformationResponse, .findByTypeValueResponse,
@@ -47,7 +47,8 @@ public enum ATTOpcode: UInt8, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// Why a server refuses a request (Vol 3 Part F §3.4.1.1). 0x80...0x9F are the application's, 0xE0...0xFF the profiles'.
+/// Why a server refuses a request (Vol 3 Part F §3.4.1.1). 0x80...0x9F are the application's, 0xE0...0xFF the
+/// profiles'.
 public struct ATTErrorCode: RawRepresentable, Error, Sendable, Hashable {
     public let rawValue: UInt8
 

@@ -12,8 +12,9 @@
 ///                                        └─ 30 s: the bearer is over (§3.3.3)
 ///
 /// Which client wants notifications is kept for each link, as Part G §3.3.3.3 has it: a client that is bonded finds its
-/// configuration again when the driver hands it to the next link's machine; any other begins without. What a write may hold
-/// besides its length is the application's business, which the specification lets a server refuse; this host takes all.
+/// configuration again when the driver hands it to the next link's machine; any other begins without. What a write may
+/// hold besides its length is the application's business, which the specification lets a server refuse; this host takes
+/// all.
 public struct ATTServerStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable {
         /// What the exchange answers.
@@ -51,6 +52,7 @@ public struct ATTServerStateMachine: ~Copyable, Sendable {
     private let configuration: Configuration
     private var prepared: [(handle: UInt16, offset: UInt16, value: [UInt8])] = []
     private var indicationDeadline: Duration?
+    private var hasEnded = false
 
     /// `subscriptions` are those that a bonded client left behind.
     public init(
@@ -67,8 +69,8 @@ public struct ATTServerStateMachine: ~Copyable, Sendable {
 
     // MARK: Values to the client
 
-    /// A notification, if the client wants it and the link is as secure as its subscription had to be. A value that does not fit is
-    /// refused, not cut (R18).
+    /// A notification, if the client wants it and the link is as secure as its subscription had to be. A value that
+    /// does not fit is refused, not cut (R18).
     public func notification(_ handle: UInt16, _ value: [UInt8]) -> [UInt8]? {
         guard isSubscribed(handle, 1), value.count <= mtu - 3 else { return nil }
         return ATTPacket.notification(handle, value).bytes
@@ -85,12 +87,19 @@ public struct ATTServerStateMachine: ~Copyable, Sendable {
 
     /// A bonded client's subscription is there before the link is encrypted, but its values have to wait.
     private func isSubscribed(_ handle: UInt16, _ bit: UInt16) -> Bool {
-        guard let attribute = database[handle] else { return false }
+        guard !hasEnded, let attribute = database[handle] else { return false }
         return (subscriptions[handle] ?? 0) & bit != 0 && protection >= attribute.subscriptionProtection
     }
 
     /// The client's MTU became known by the exchange that this host began.
     public mutating func clientExchangedMTU(_ mtu: Int) { self.mtu = mtu }
+
+    /// The link has ended; nothing is sent any more.
+    public mutating func bearerEnded() {
+        hasEnded = true
+        indicationDeadline = nil
+        prepared.removeAll()
+    }
 
     /// Early calls change nothing.
     public mutating func deadlineReached(now: Duration) -> Action {
@@ -103,7 +112,7 @@ public struct ATTServerStateMachine: ~Copyable, Sendable {
 
     /// A packet for which ``ATTOpcode/isForClient(_:)`` does not hold.
     public mutating func packetReceived(_ bytes: [UInt8]) -> Action {
-        guard let opcode = bytes.first else { return Action() }
+        guard !hasEnded, let opcode = bytes.first else { return Action() }
         // Bit 6 marks commands, which are never answered (§3.3.1).
         let isCommand = opcode & 0x40 != 0
         let packet: ATTPacket

@@ -16,7 +16,8 @@ public struct AttributeDatabase: Sendable {
     /// A characteristic to be served.
     public struct Characteristic: Sendable, Hashable {
         public var uuid: AttributeUUID
-        /// The declaration's bits (§3.3.1.1): read 0x02, write without response 0x04, write 0x08, notify 0x10, indicate 0x20.
+        /// The declaration's bits (§3.3.1.1): read 0x02, write without response 0x04, write 0x08, notify 0x10, indicate
+        /// 0x20.
         public var properties: UInt8
         public var value: [UInt8]
         public var readProtection: Protection

@@ -8,8 +8,8 @@
 ///     start     ▼                   │
 ///     ──────▶ waiting for a response┴─▶ finished with a result or a failure
 ///
-/// Every response has to bring the procedure on: handles rise, values grow. A server that answers in circles has given a
-/// meaningless answer. The bearer, ``ATTClientStateMachine``, keeps the deadlines.
+/// Every response has to bring the procedure on: handles rise, values grow. A server that answers in circles has given
+/// a meaningless answer. The bearer, ``ATTClientStateMachine``, keeps the deadlines.
 struct GATTProcedureStateMachine: Sendable {
     enum Action: Sendable, Hashable {
         case send(ATTPacket)

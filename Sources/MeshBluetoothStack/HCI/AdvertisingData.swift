@@ -6,8 +6,8 @@ import MeshWire
 /// What a device says of itself in advertisements and scan responses (Core Specification 5.4, Vol 3 Part C §11;
 /// Supplement, Part A §1).
 ///
-/// Comes from anybody: a field that does not fit its type is passed over, and a length beyond the end ends the reading, as
-/// all stacks do it. What was read before stays.
+/// Comes from anybody: a field that does not fit its type is passed over, and a length beyond the end ends the reading,
+/// as all stacks do it. What was read before stays.
 public struct AdvertisingData: Sendable, Hashable {
     /// Data of a maker's own format.
     public struct ManufacturerData: Sendable, Hashable {

@@ -3,8 +3,8 @@
 
 public import MeshWire
 
-/// Recordings of what a host and its controller say to each other, in the format that Wireshark and btmon read: btsnoop, version 1,
-/// data link 1002, HCI with H4's indicators (RFC 1761 with Symbian's flags).
+/// Recordings of what a host and its controller say to each other, in the format that Wireshark and btmon read:
+/// btsnoop, version 1, data link 1002, HCI with H4's indicators (RFC 1761 with Symbian's flags).
 public enum BTSnoopFile {
     /// One packet.
     public struct Record: Sendable, Hashable {

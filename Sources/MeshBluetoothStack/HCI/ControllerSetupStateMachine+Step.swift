@@ -76,12 +76,12 @@ extension ControllerSetupStateMachine {
             1 << 4 | 1 << 7 | 1 << 11 | 1 << 15 | 1 << 18 | 1 << 25 | 1 << 47 | 1 << 61
         /// Encryption change, second version (25).
         static let page2: UInt64 = 1 << 25
-        /// Connection complete (0), reports (1), update (2), remote features (3), key request (4); and what the controller's
-        /// features bring, for some controllers refuse bits that are newer than they are.
+        /// Connection complete (0), reports (1), update (2), remote features (3), key request (4); and what the
+        /// controller's features bring, for some controllers refuse bits that are newer than they are.
         static func le(_ descriptor: ControllerDescriptor) -> UInt64 {
             var mask: UInt64 = 0b1_1111
-            // Parameter request (5), data length (6), enhanced connection complete and directed reports (9, 10), modes (11),
-            // extended reports and end of a set (12, 17), the second version of the enhanced form (40, Core 5.4).
+            // Parameter request (5), data length (6), enhanced connection complete and directed reports (9, 10), modes
+            // (11), extended reports and end of a set (12, 17), the second version of the enhanced form (40, Core 5.4).
             if descriptor.features.contains(.connectionParameterRequest) { mask |= 1 << 5 }
             if descriptor.features.contains(.dataLengthExtension) { mask |= 1 << 6 }
             if descriptor.features.contains(.privacy) { mask |= 1 << 9 | 1 << 10 }

@@ -9,13 +9,13 @@
 ///                         a step that has to succeed is refused, or its
 ///                         answer has no meaning: failed
 ///
-/// One command at a time, in the order of ``Step``. What the controller does not support is left out, and what it refuses
-/// although it says it supports it is taken as not supported, unless nothing works without it. The resetting itself, and
-/// silence, are ``HCICommandFlowStateMachine``'s business.
+/// One command at a time, in the order of ``Step``. What the controller does not support is left out, and what it
+/// refuses although it says it supports it is taken as not supported, unless nothing works without it. The resetting
+/// itself, and silence, are ``HCICommandFlowStateMachine``'s business.
 public struct ControllerSetupStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable {
-        /// Used where the controller has no public address, or where ``prefersRandomAddress``: from stored random bits, so
-        /// that bonds stay valid (``DeviceAddress/staticRandom(_:)``).
+        /// Used where the controller has no public address, or where ``prefersRandomAddress``: from stored random bits,
+        /// so that bonds stay valid (``DeviceAddress/staticRandom(_:)``).
         public var randomAddress: DeviceAddress
         public var prefersRandomAddress = false
         /// Bonded devices whose private addresses the controller is to resolve. Keys in the order of the wire.

@@ -9,10 +9,10 @@
 ///     └─────────────┘ ◀──────────────────────────────────────────────── └──────┘
 ///                                     restart()
 ///
-/// H4 has no marker to look for and no checksum, so a stream that is out of step once stays so: the decoder then discards
-/// everything, and its owner resets the controller and opens the line anew (Vol 4 Part A §4). The packets depend on the
-/// bytes alone, not on how they were cut. Whole packets are handed out in place; a partial one is copied, and memory is
-/// bounded by one packet.
+/// H4 has no marker to look for and no checksum, so a stream that is out of step once stays so: the decoder then
+/// discards everything, and its owner resets the controller and opens the line anew (Vol 4 Part A §4). The packets
+/// depend on the bytes alone, not on how they were cut. Whole packets are handed out in place; a partial one is copied,
+/// and memory is bounded by one packet.
 public struct H4Decoder: ~Copyable, Sendable {
     public struct Configuration: Sendable {
         /// What may come: a controller sends no commands.
@@ -54,8 +54,8 @@ public struct H4Decoder: ~Copyable, Sendable {
     /// Whether the start of a packet waits for its rest.
     public var hasPartialPacket: Bool { !partial.isEmpty }
 
-    /// Takes the next bytes and hands out each packet that they complete, without its indicator. A packet is valid during
-    /// the call of `onPacket` only. Once synchrony is lost nothing more comes out.
+    /// Takes the next bytes and hands out each packet that they complete, without its indicator. A packet is valid
+    /// during the call of `onPacket` only. Once synchrony is lost nothing more comes out.
     public mutating func bytesReceived(_ input: RawSpan, onPacket: (HCIPacketKind, RawSpan) -> Void) -> Synchrony {
         input.withUnsafeBytes { bytes in
             var position = 0

@@ -3,8 +3,8 @@
 
 import MeshWire
 
-/// Commands of scanning and advertising, of both families. A controller that got one of a family answers the other's with
-/// Command Disallowed until it is reset (Core Specification 5.4, Vol 4 Part E §3.1.1).
+/// Commands of scanning and advertising, of both families. A controller that got one of a family answers the other's
+/// with Command Disallowed until it is reset (Core Specification 5.4, Vol 4 Part E §3.1.1).
 extension HCICommand {
     // MARK: Scanning
 

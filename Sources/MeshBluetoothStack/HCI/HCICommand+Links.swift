@@ -102,8 +102,8 @@ extension HCICommand {
 
     // MARK: Security
 
-    /// Encrypts a link, as central (§7.8.24). The key is 16 bytes in the order of the wire; `random` and `diversifier` are
-    /// 0 but for keys of legacy pairing.
+    /// Encrypts a link, as central (§7.8.24). The key is 16 bytes in the order of the wire; `random` and `diversifier`
+    /// are 0 but for keys of legacy pairing.
     public static func enableEncryption(
         _ handle: ConnectionHandle, key: [UInt8], random: UInt64 = 0, diversifier: UInt16 = 0
     ) -> HCICommand {

@@ -3,8 +3,8 @@
 
 public import MeshWire
 
-/// A command to the controller (Core Specification 5.4, Vol 4 Part E §5.4.1). The commands that this host uses are made by
-/// the functions in the extensions.
+/// A command to the controller (Core Specification 5.4, Vol 4 Part E §5.4.1). The commands that this host uses are made
+/// by the functions in the extensions.
 public struct HCICommand: Sendable, Hashable {
     public let opcode: HCIOpcode
     /// At most 255 bytes.

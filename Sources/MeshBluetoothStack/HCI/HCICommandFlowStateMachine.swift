@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// Sends commands no faster than the controller takes them, and notices when it has stopped answering (Core Specification
-/// 5.4, Vol 4 Part E §4.4).
+/// Sends commands no faster than the controller takes them, and notices when it has stopped answering (Core
+/// Specification 5.4, Vol 4 Part E §4.4).
 ///
 ///                 opened                       answer to Reset
 ///     ┌────────┐ ────────▶ ┌───────────┐ ────────────────────▶ ┌───────┐

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// An event from the controller (Core Specification 5.4, Vol 4 Part E §7.7). Bytes behind the known parameters are passed
-/// over: later versions of the specification, and vendors, add some.
+/// An event from the controller (Core Specification 5.4, Vol 4 Part E §7.7). Bytes behind the known parameters are
+/// passed over: later versions of the specification, and vendors, add some.
 public enum HCIEvent: Sendable, Hashable {
     /// §7.7.14
     case commandComplete(HCIOpcode, parameters: [UInt8], allowance: UInt8)

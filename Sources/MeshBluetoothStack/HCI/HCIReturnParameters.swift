@@ -3,8 +3,8 @@
 
 import MeshWire
 
-/// What commands return beside their status: the parameters of Command Complete without the first byte (Core Specification
-/// 5.4, Vol 4 Part E §7.4, §7.8).
+/// What commands return beside their status: the parameters of Command Complete without the first byte (Core
+/// Specification 5.4, Vol 4 Part E §7.4, §7.8).
 enum HCIReturnParameters {
     /// §7.4.1
     struct LocalVersion {

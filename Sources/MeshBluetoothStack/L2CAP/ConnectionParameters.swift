@@ -28,7 +28,8 @@ public struct ConnectionParameters: Sendable, Hashable {
     /// 4 s. What ends sooner ends in noise: kernels choose 420 ms, and their users see links drop (R24).
     public static let supervisionFloor: UInt16 = 400
 
-    /// Whether these lie in the ranges of Vol 3 Part A §4.20, and a silence of the latency's length does not end the link.
+    /// Whether these lie in the ranges of Vol 3 Part A §4.20, and a silence of the latency's length does not end the
+    /// link.
     public var isValid: Bool {
         guard (6...3200).contains(minimumInterval), (minimumInterval...3200).contains(maximumInterval),
             latency <= 499, (10...3200).contains(supervisionTimeout)

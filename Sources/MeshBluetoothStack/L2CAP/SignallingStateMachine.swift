@@ -11,9 +11,9 @@
 ///         │ idle │ ────────────────▶ │ waiting │ ─────────────────────────▶ idle
 ///         └──────┘                   └─────────┘
 ///
-/// Accepting without ordering the update is what raw-socket hosts get wrong: the peer then waits for parameters that never
-/// come. A supervision timeout below 4 s is raised (``ConnectionParameters/supervisionFloor``); the intervals and the latency
-/// are the peer's own. The response timer is RTX (§6.2.1): 1 to 60 s; 30 s here.
+/// Accepting without ordering the update is what raw-socket hosts get wrong: the peer then waits for parameters that
+/// never come. A supervision timeout below 4 s is raised (``ConnectionParameters/supervisionFloor``); the intervals and
+/// the latency are the peer's own. The response timer is RTX (§6.2.1): 1 to 60 s; 30 s here.
 public struct SignallingStateMachine: ~Copyable, Sendable {
     public enum Action: Sendable, Hashable {
         case nothing
@@ -105,6 +105,13 @@ public struct SignallingStateMachine: ~Copyable, Sendable {
         lastIdentifier = lastIdentifier == 255 ? 1 : lastIdentifier + 1
         state = .waiting(identifier: lastIdentifier, deadline: now + .seconds(30))
         return .send(frame(lastIdentifier, .parameterUpdateRequest(parameters)))
+    }
+
+    /// The link has ended.
+    public mutating func linkEnded() -> Action {
+        guard case .waiting = state else { return .nothing }
+        state = .idle
+        return .finishUpdate(isAccepted: false)
     }
 
     /// Early calls change nothing.

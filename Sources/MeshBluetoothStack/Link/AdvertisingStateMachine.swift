@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// Makes this host seen and connectable, with the commands of either family (Core Specification 5.4, Vol 4 Part E §7.8.5 to §7.8.9,
-/// §7.8.52 to §7.8.56).
+/// Makes this host seen and connectable, with the commands of either family (Core Specification 5.4, Vol 4 Part E
+/// §7.8.5 to §7.8.9, §7.8.52 to §7.8.56).
 ///
 ///     ┌─────┐ wanted   ┌─────────────┐ all done   ┌─────────────┐
 ///     │ off │ ───────▶ │ configuring │ ─────────▶ │ advertising │
@@ -14,9 +14,9 @@
 ///       │ │             └─────────┘  configuring  └────────────┘
 ///       │ └─ disabling ◀─ not wanted ─ any
 ///
-/// A controller stops advertising when a central connects. Whether it can advertise beside a link it tells by refusing: Command
-/// Disallowed (0x0C), or no room (0x09, 0x0D). Then it is tried again every second, and at once when a link ends, so that a host is
-/// seen again within a second (R35).
+/// A controller stops advertising when a central connects. Whether it can advertise beside a link it tells by refusing:
+/// Command Disallowed (0x0C), or no room (0x09, 0x0D). Then it is tried again every second, and at once when a link
+/// ends, so that a host is seen again within a second (R35).
 public struct AdvertisingStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable, Hashable {
         /// At most 31 bytes (``AdvertisingData/announcing(_:)``).

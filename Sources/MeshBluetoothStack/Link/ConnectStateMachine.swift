@@ -15,11 +15,11 @@
 ///        └──────────────────────────── │   closing   │
 ///            Complete                  └─────────────┘
 ///
-/// An attempt has no end of its own, so a deadline cancels it, and every cancellation waits for the Connection Complete that
-/// has to follow: a controller that still initiates refuses the next attempt, and some radios share their antenna with Wi-Fi,
-/// which then starves. Cancel may come too late (Command Disallowed); the link that was made then is closed. A controller
-/// that does not tell the end is reset. An attempt that fails with 0x3E, the peer was there and then silent, is begun again
-/// at once.
+/// An attempt has no end of its own, so a deadline cancels it, and every cancellation waits for the Connection Complete
+/// that has to follow: a controller that still initiates refuses the next attempt, and some radios share their antenna
+/// with Wi-Fi, which then starves. Cancel may come too late (Command Disallowed); the link that was made then is
+/// closed. A controller that does not tell the end is reset. An attempt that fails with 0x3E, the peer was there and
+/// then silent, is begun again at once.
 public struct ConnectStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable {
         public var timeout: Duration = .seconds(10)
@@ -72,7 +72,8 @@ public struct ConnectStateMachine: ~Copyable, Sendable {
         case starting(Attempt, ending: Result?)
         /// Waits for Connection Complete.
         case initiating(Attempt)
-        /// Waits for the Connection Complete of an attempt that was cancelled; without a deadline, for the controller's reset.
+        /// Waits for the Connection Complete of an attempt that was cancelled; without a deadline, for the controller's
+        /// reset.
         case cancelling(Result, deadline: Duration?)
         /// Waits for the Disconnection Complete of a link that nobody wants.
         case closing(ConnectionHandle, Result, deadline: Duration?)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// What scanning has found out of devices: advertisements and scan responses put together (Core Specification 5.4, Vol 3 Part C §11).
+/// What scanning has found out of devices: advertisements and scan responses put together (Core Specification 5.4, Vol
+/// 3 Part C §11).
 ///
-/// Advertisements come from anybody, so there is a limit; beyond it the device that was not heard for longest is forgotten.
+/// Advertisements come from anybody, so there is a limit; beyond it the device that was not heard for longest is
+/// forgotten.
 public struct DeviceSightings: Sendable {
     /// A device as far as it was heard.
     public struct Sighting: Sendable, Hashable {

@@ -21,9 +21,9 @@ public enum LinkProcedure: Sendable, Hashable {
 ///                         └─────────────────────────────┘
 ///     any ── disconnectRequested ──▶ closing ── Disconnection Complete ──▶ ended
 ///
-/// A link layer can run one procedure that both sides take part in, and two at once collide (0x23, 0x2A, 0x3A), so they are
-/// queued here. None of them has to succeed: a peer may lack the feature, and the link goes on as it is. A peer's request for
-/// parameters is answered at once and does not wait in the queue, for the peer's link layer waits.
+/// A link layer can run one procedure that both sides take part in, and two at once collide (0x23, 0x2A, 0x3A), so they
+/// are queued here. None of them has to succeed: a peer may lack the feature, and the link goes on as it is. A peer's
+/// request for parameters is answered at once and does not wait in the queue, for the peer's link layer waits.
 public struct LinkProcedureStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable {
         /// How long one procedure may take. The link layer's own limit is 40 s, and then the link is lost (§5.2).
@@ -225,8 +225,8 @@ public struct LinkProcedureStateMachine: ~Copyable, Sendable {
         var action = Action()
         switch outcome {
         case .started: state = .running(running)
-        // The data length has no event when it stays as it is, and Command Complete ends its command; any other procedure
-        // that was answered so has an event still to come.
+        // The data length has no event when it stays as it is, and Command Complete ends its command; any other
+        // procedure that was answered so has an event still to come.
         case .completed:
             if case .setDataLength = running.procedure {
                 finish(running.procedure, .success, now, &action)

@@ -8,7 +8,8 @@ extension LinkStateMachine {
         case L2CAPFrame.attributeChannel: follow(bearer.packetReceived(frame.payload, now: now), now)
         case L2CAPFrame.signallingChannel: follow(signalling.frameReceived(frame.payload), now)
         case L2CAPFrame.securityChannel: follow(security.packetReceived(frame.payload, now: now), now)
-        // Channels that this host never opened (Core Specification 5.4, Vol 3 Part A §2.1: frames for them are ignored).
+        // Channels that this host never opened (Core Specification 5.4, Vol 3 Part A §2.1: frames for them are
+        // ignored).
         default: []
         }
     }

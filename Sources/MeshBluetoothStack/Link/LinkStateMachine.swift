@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// One link from Connection Complete to its end, with everything that belongs to it: its link-layer procedures, signalling,
-/// security, and the attribute bearer. A new link is a new machine, so nothing of an old one can be taken for something of the new
-/// one (R28).
+/// One link from Connection Complete to its end, with everything that belongs to it: its link-layer procedures,
+/// signalling, security, and the attribute bearer. A new link is a new machine, so nothing of an old one can be taken
+/// for something of the new one (R28).
 ///
 ///     pieces ──▶ reassembly ─┬─ channel 4 ─▶ ATTBearerStateMachine ───┐
 ///                            ├─ channel 5 ─▶ SignallingStateMachine ──┤
@@ -15,9 +15,9 @@
 ///     └──┬───┘                                                      └─────────┘                           └───▲───┘
 ///        └──────────────── Disconnection Complete, controllerLost ────────────────────────────────────────────┘
 ///
-/// What the driver does around it: it gives each link its events and pieces (``InboundOrderStateMachine``), sends frames through
-/// ``ACLTransmitStateMachine`` and commands through ``HCICommandFlowStateMachine``, keeps one timer for ``nextDeadline``, and drops
-/// the machine after ``Action/ended(_:)``, behind which no action comes.
+/// What the driver does around it: it gives each link its events and pieces (``InboundOrderStateMachine``), sends
+/// frames through ``ACLTransmitStateMachine`` and commands through ``HCICommandFlowStateMachine``, keeps one timer for
+/// ``nextDeadline``, and drops the machine after ``Action/ended(_:)``, behind which no action comes.
 public struct LinkStateMachine<Waiter>: ~Copyable {
     public struct Configuration: Sendable {
         public var client = ATTClientStateMachine<Waiter>.Configuration()
@@ -163,7 +163,8 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
         bearer.notification(handle, value).map(Self.attributeFrame)
     }
 
-    /// The frame of an indication; nil if the peer does not want it, has not confirmed the last, or the value is too long.
+    /// The frame of an indication; nil if the peer does not want it, has not confirmed the last, or the value is too
+    /// long.
     public mutating func indicationRequested(_ handle: UInt16, _ value: [UInt8], now: Duration) -> L2CAPFrame? {
         bearer.indicationRequested(handle, value, now: now).map(Self.attributeFrame)
     }
@@ -188,10 +189,10 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
         follow(security.passkeyEntered(passkey, now: now), now)
     }
 
-    /// Runs a link-layer procedure. A peripheral's wish for parameters goes to the central, which may refuse; a second one, while
-    /// the first is not answered, is not taken.
+    /// Runs a link-layer procedure. A peripheral's wish for parameters goes to the central, which may refuse; a second
+    /// one, while the first is not answered, is not taken.
     public mutating func linkProcedureRequested(_ procedure: LinkProcedure, now: Duration) -> [Action] {
-        if case .updateParameters(let parameters) = procedure, connection.role == .peripheral {
+        if !hasEnded, case .updateParameters(let parameters) = procedure, connection.role == .peripheral {
             return switch signalling.updateRequested(parameters, now: now) {
             case .send(let frame): [.sendFrame(frame)]
             case .refuse: [.finishParameterRequest(isAccepted: false)]
@@ -210,9 +211,10 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
     /// Whatever waits fails, and the last action says so.
     mutating func end(_ end: LinkProcedureStateMachine.End, _ now: Duration) -> [Action] {
         hasEnded = true
-        let bearerActions = follow(bearer.bearerEnded(), now)
-        let securityActions = follow(security.linkEnded(), now)
-        return bearerActions + securityActions + [.ended(end)]
+        var actions = follow(bearer.bearerEnded(), now)
+        actions += follow(signalling.linkEnded(), now)
+        actions += follow(security.linkEnded(), now)
+        return actions + [.ended(end)]
     }
 
     static func attributeFrame(_ packet: [UInt8]) -> L2CAPFrame {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// Listens for advertisements with the commands of either family (Core Specification 5.4, Vol 4 Part E §7.8.10, §7.8.64).
+/// Listens for advertisements with the commands of either family (Core Specification 5.4, Vol 4 Part E §7.8.10,
+/// §7.8.64).
 ///
 ///     ┌──────┐ wanted   ┌─────────────┐ done   ┌──────────┐ done   ┌──────────┐
 ///     │ idle │ ───────▶ │ configuring │ ─────▶ │ enabling │ ─────▶ │ scanning │
@@ -11,10 +12,10 @@
 ///        └───────────────────────────────────────── │ disabling │ ◀─────┘
 ///                                                   └───────────┘
 ///
-/// What is wanted may change at any moment, also while a command is under way; the machine then goes on to where it has to be.
-/// Parameters can only be set while the controller does not scan. Many controllers cannot scan while they begin a link, so a driver
-/// stops scanning first and waits for ``Action/ended``. Duplicates are not filtered: the filters of controllers forget late or never,
-/// and a device that comes back has to be seen.
+/// What is wanted may change at any moment, also while a command is under way; the machine then goes on to where it has
+/// to be. Parameters can only be set while the controller does not scan. Many controllers cannot scan while they begin
+/// a link, so a driver stops scanning first and waits for ``Action/ended``. Duplicates are not filtered: the filters of
+/// controllers forget late or never, and a device that comes back has to be seen.
 public struct ScanStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable, Hashable {
         /// Ask devices for their scan response, where names are.

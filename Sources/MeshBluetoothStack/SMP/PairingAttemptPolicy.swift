@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// How long a peer that fails to pair has to wait before it may try again (Core Specification 5.4, Vol 3 Part H §2.3.6): twice as
-/// long after each failure, so that a passkey of six digits cannot be found by trying. A success ends the wait.
+/// How long a peer that fails to pair has to wait before it may try again (Core Specification 5.4, Vol 3 Part H
+/// §2.3.6): twice as long after each failure, so that a passkey of six digits cannot be found by trying. A success ends
+/// the wait.
 public struct PairingAttemptPolicy: Sendable {
     public struct Configuration: Sendable {
         public var firstWait: Duration = .seconds(1)

@@ -55,7 +55,8 @@ extension PairingStateMachine {
         guard size >= max(7, configuration.minimumKeySize) else { throw .refused(.encryptionKeySize) }
         let isSecure = own.requirements.intersection(peer.requirements).contains(.secureConnections)
         if configuration.requiresSecureConnections, !isSecure { throw .refused(.authenticationRequirements) }
-        // With Secure Connections one side's word is enough to go out of band (table 2.7), and this host has no such data.
+        // With Secure Connections one side's word is enough to go out of band (table 2.7), and this host has no such
+        // data.
         if isSecure, peer.hasOutOfBandData { throw .refused(.outOfBandNotAvailable) }
         let method = PairingMethod.choose(own: own, peer: peer)
         if configuration.requiresAuthentication, method == .justWorks { throw .downgraded }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// The third phase: each side gives its keys, the responder first (Core Specification 5.4, Vol 3 Part H §2.4.3, §3.6.1).
+/// The third phase: each side gives its keys, the responder first (Core Specification 5.4, Vol 3 Part H §2.4.3,
+/// §3.6.1).
 extension PairingStateMachine {
     /// The link is encrypted.
     mutating func beginKeys() throws(Problem) -> [Action] {

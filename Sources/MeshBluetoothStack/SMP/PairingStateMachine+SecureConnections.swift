@@ -16,8 +16,8 @@ extension PairingStateMachine {
     mutating func publicKeyReceived(_ wireKey: [UInt8]) throws(Problem) -> [Action] {
         var exchange = try current()
         guard let key = P256.PublicKey(wireKey[..<32].reversed() + wireKey[32...].reversed()),
-            // The own key sent back would make the peer's values equal to the own ones. Its mirror image has the same first
-            // coordinate, which is all that the values depend on.
+            // The own key sent back would make the peer's values equal to the own ones. Its mirror image has the same
+            // first coordinate, which is all that the values depend on.
             key.x != material.keyPair.publicKey.x
         else { throw .refused(.dhKeyCheckFailed) }
         let pair = material.keyPair

@@ -26,11 +26,11 @@ import MeshWire
 ///
 ///     any state ── a check fails, the peer fails it, 30 s without a packet, the link ends ──▶ over
 ///
-/// Random values, the key pair and keys to give away come in with ``Material``, so the same inputs give the same packets.
-/// Numbers are never compared by people here, and nothing goes out of band. Left open by the specification, and chosen:
-/// a public key that is no point of the curve, or is the own one (CVE-2020-26558), fails with the check's reason, as other
-/// hosts do it; a key that comes a second time or was not agreed on is ignored. A pairing that fails after the link was
-/// encrypted leaves no bond (R32).
+/// Random values, the key pair and keys to give away come in with ``Material``, so the same inputs give the same
+/// packets. Numbers are never compared by people here, and nothing goes out of band. Left open by the specification,
+/// and chosen: a public key that is no point of the curve, or is the own one (CVE-2020-26558), fails with the check's
+/// reason, as other hosts do it; a key that comes a second time or was not agreed on is ignored. A pairing that fails
+/// after the link was encrypted leaves no bond (R32).
 public struct PairingStateMachine: ~Copyable {
     public struct Configuration: Sendable {
         public var role: LinkRole

@@ -3,8 +3,8 @@
 
 public import MeshCrypto
 
-/// Private addresses that bonded devices can tell from others (Core Specification 5.4, Vol 6 Part B §1.3.2.2, §1.3.2.3).
-/// Keys have 16 bytes in the order of the wire.
+/// Private addresses that bonded devices can tell from others (Core Specification 5.4, Vol 6 Part B §1.3.2.2,
+/// §1.3.2.3). Keys have 16 bytes in the order of the wire.
 public enum ResolvableAddress {
     /// Whether the device with this key made the address.
     public static func matches(_ address: DeviceAddress, key: [UInt8]) throws(CryptoError) -> Bool {

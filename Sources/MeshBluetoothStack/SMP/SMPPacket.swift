@@ -3,8 +3,8 @@
 
 public import MeshWire
 
-/// A packet of the Security Manager (Core Specification 5.4, Vol 3 Part H §3). Keys and random values have 16 bytes in the
-/// order of the wire, the least significant first.
+/// A packet of the Security Manager (Core Specification 5.4, Vol 3 Part H §3). Keys and random values have 16 bytes in
+/// the order of the wire, the least significant first.
 public enum SMPPacket: Sendable, Hashable {
     case pairingRequest(PairingFeatures)
     case pairingResponse(PairingFeatures)

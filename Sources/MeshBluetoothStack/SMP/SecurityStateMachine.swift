@@ -16,8 +16,8 @@ import MeshWire
 ///     └───────────┘                └────┬────┘
 ///                                       └─ timed out: closed; no other pairing on this link (§3.4)
 ///
-/// A central begins when it is told to, or when the peripheral asks for it (Security Request). A peripheral can only ask.
-/// That a link is encrypted does not make it authenticated: that is the bond's word, or the pairing's.
+/// A central begins when it is told to, or when the peripheral asks for it (Security Request). A peripheral can only
+/// ask. That a link is encrypted does not make it authenticated: that is the bond's word, or the pairing's.
 public struct SecurityStateMachine: ~Copyable {
     public struct Configuration: Sendable {
         public var role: LinkRole

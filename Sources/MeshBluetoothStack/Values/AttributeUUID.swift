@@ -3,8 +3,8 @@
 
 import MeshWire
 
-/// The UUID of an attribute's type: 16 bits where one is assigned, else 128 (Core Specification 5.4, Vol 3 Part B §2.5.1,
-/// Part F §3.2.1). Both forms of the same UUID are equal.
+/// The UUID of an attribute's type: 16 bits where one is assigned, else 128 (Core Specification 5.4, Vol 3 Part B
+/// §2.5.1, Part F §3.2.1). Both forms of the same UUID are equal.
 public struct AttributeUUID: Sendable, Hashable {
     /// The upper 64 bits.
     public let high: UInt64

@@ -3,8 +3,8 @@
 
 import MeshWire
 
-/// A controller's number for a link, 0x0000...0x0EFF (Core Specification 5.4, Vol 4 Part E §5.3.1). It is given again to
-/// another link once this one has ended.
+/// A controller's number for a link, 0x0000...0x0EFF (Core Specification 5.4, Vol 4 Part E §5.3.1). It is given again
+/// to another link once this one has ended.
 public struct ConnectionHandle: Sendable, Hashable {
     public let rawValue: UInt16
 

@@ -33,8 +33,8 @@ public struct DeviceAddress: Sendable, Hashable {
     /// Whether this is a random address that the device keeps (Vol 6 Part B §1.3.2.1).
     public var isStaticRandom: Bool { kind == .random && value >> 46 == 0b11 }
 
-    /// A static random address from 46 random bits (Vol 6 Part B §1.3.2.1). Nil if these are all zeros or all ones, which
-    /// the specification excludes.
+    /// A static random address from 46 random bits (Vol 6 Part B §1.3.2.1). Nil if these are all zeros or all ones,
+    /// which the specification excludes.
     public static func staticRandom(_ bits: UInt64) -> DeviceAddress? {
         let random = bits & 0x3FFF_FFFF_FFFF
         guard random != 0, random != 0x3FFF_FFFF_FFFF else { return nil }
@@ -60,8 +60,8 @@ extension ByteReader {
         return low | UInt64(try read(UInt16.self)) << 32
     }
 
-    /// An address whose kind stands before it, as in HCI events. Controllers that resolve addresses add 2 to the kind: the
-    /// address is an identity then (Vol 4 Part E §7.7.65.10).
+    /// An address whose kind stands before it, as in HCI events. Controllers that resolve addresses add 2 to the kind:
+    /// the address is an identity then (Vol 4 Part E §7.7.65.10).
     mutating func readKindAndAddress() throws(DecodeError) -> (address: DeviceAddress, isResolved: Bool) {
         let start = offset
         let kind = try read(UInt8.self)

@@ -4,8 +4,8 @@
 import MeshBluetoothStack
 import MeshWire
 
-/// What must hold for any pieces of a link's data, and for what is sent: credits are never lost, frames never mixed. The first byte
-/// of each step chooses what happens.
+/// What must hold for any pieces of a link's data, and for what is sent: credits are never lost, frames never mixed.
+/// The first byte of each step chooses what happens.
 enum ACLCheck {
     static func run(_ input: UnsafeRawBufferPointer) {
         receive(input)

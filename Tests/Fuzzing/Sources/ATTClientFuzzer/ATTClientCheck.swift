@@ -4,8 +4,8 @@
 import MeshBluetoothStack
 import MeshWire
 
-/// What must hold for a client whatever its server sends: packets of the length that stands before each, while procedures of all
-/// kinds are under way. Every waiter gets one result.
+/// What must hold for a client whatever its server sends: packets of the length that stands before each, while
+/// procedures of all kinds are under way. Every waiter gets one result.
 enum ATTClientCheck {
     static func run(_ input: UnsafeRawBufferPointer) {
         let uuid = AttributeUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)

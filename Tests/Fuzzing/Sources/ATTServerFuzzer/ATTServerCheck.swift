@@ -4,8 +4,8 @@
 import MeshBluetoothStack
 import MeshWire
 
-/// What must hold for a server whatever its client sends: packets of the length that stands before each. Requests are answered
-/// once and within the MTU, commands never, and nothing protected is given away.
+/// What must hold for a server whatever its client sends: packets of the length that stands before each. Requests are
+/// answered once and within the MTU, commands never, and nothing protected is given away.
 enum ATTServerCheck {
     private static let secret: [UInt8] = Array("the value that nobody may read".utf8)
 

@@ -4,8 +4,8 @@
 import MeshBluetoothStack
 import MeshWire
 
-/// What must hold for any bytes from a controller: first as a stream of H4, then each packet of it as an event, with what
-/// advertisements say.
+/// What must hold for any bytes from a controller: first as a stream of H4, then each packet of it as an event, with
+/// what advertisements say.
 enum HCICheck {
     static func run(_ input: UnsafeRawBufferPointer) {
         let whole = Run(input, width: input.count)

@@ -5,8 +5,8 @@ import MeshBluetoothStack
 import MeshCrypto
 import MeshWire
 
-/// What must hold for a pairing whatever the peer sends: packets of the length that stands before each, to both roles. It ends
-/// once, nothing is sent after it, and there is no bond without a passkey that only this host knows.
+/// What must hold for a pairing whatever the peer sends: packets of the length that stands before each, to both roles.
+/// It ends once, nothing is sent after it, and there is no bond without a passkey that only this host knows.
 enum SMPCheck {
     /// The published pair of debug keys (Core Specification 5.4, Vol 3 Part H §2.3.5.6.1).
     private static let keyPair: P256.KeyPair? = {
