@@ -6,7 +6,7 @@ import MeshCrypto
 import Testing
 
 struct PairingTests {
-    private func outcome(_ action: PairingStateMachine.Action?) -> PairingOutcome? {
+    private func outcome(_ action: PairingStateMachine.Action?) -> PairingResult? {
         if case .finish(let outcome) = action { outcome } else { nil }
     }
 

@@ -82,7 +82,7 @@ extension PairingStateMachine {
         let exchange = try current()
         state = .over
         let isBonded = exchange.own.requirements.intersection(exchange.peer.requirements).contains(.bonding)
-        let outcome = PairingOutcome(
+        let outcome = PairingResult(
             bond: isBonded ? bond(exchange) : nil, method: exchange.method, isSecureConnections: exchange.isSecure)
         return given + [.finish(outcome)]
     }

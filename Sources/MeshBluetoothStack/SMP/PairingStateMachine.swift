@@ -96,7 +96,7 @@ public struct PairingStateMachine: ~Copyable {
         case answerKeyRequest(LongTermKey?)
         /// Ask for the passkey, or show the one that is given then.
         case askForPasskey(PairingMethod.OwnPart)
-        case finish(PairingOutcome)
+        case finish(PairingResult)
         case fail(PairingFailure)
     }
 

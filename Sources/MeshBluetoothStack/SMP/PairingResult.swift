@@ -2,7 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 /// What a pairing led to.
-public struct PairingOutcome: Sendable, Hashable {
+public struct PairingResult: Sendable, Hashable {
     /// What is to be kept; nil if a side did not want to bond: the keys then end with the link.
     public var bond: Bond?
     public var method: PairingMethod
