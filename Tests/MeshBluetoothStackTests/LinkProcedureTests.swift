@@ -77,6 +77,29 @@ struct LinkProcedureTests {
         #expect(last.finished == [.init(procedure: .setPHY(.twoMegabit), status: status)])
     }
 
+    @Test func `a peer that asks for parameters all the time fills no queue`() {
+        var machine = machine()
+        _ = machine.procedureRequested(.setPHY(.twoMegabit), now: at(0))
+        var over: [HCIStatus] = []
+        for timeout: UInt16 in 400..<500 {
+            var wanted = ConnectionParameters.relaxed
+            wanted.supervisionTimeout = timeout
+            over += machine.procedureRequested(.updateParameters(wanted), now: at(0)).finished.map(\.status)
+        }
+        #expect(over == [HCIStatus](repeating: .commandDisallowed, count: 99))
+        _ = machine.commandFinished(.setPHY, .started, now: at(0))
+        var last = ConnectionParameters.relaxed
+        last.supervisionTimeout = 499
+        #expect(
+            machine.eventReceived(.phyUpdated(.success, handle, transmit: 2, receive: 2), now: at(0)).commands
+                == [.updateConnection(handle, last)])
+        var statuses: [HCIStatus] = []
+        for _ in 0..<20 {
+            statuses += machine.procedureRequested(.setPHY(.twoMegabit), now: at(0)).finished.map(\.status)
+        }
+        #expect(statuses == [HCIStatus](repeating: .memoryExceeded, count: 4))
+    }
+
     @Test func `a refusal or silence lets the link go on`() {
         var machine = machine()
         _ = machine.procedureRequested(.updateParameters(.relaxed), now: at(0))

@@ -189,6 +189,16 @@ struct SecurityTests {
         #expect(machine.packetReceived(request, now: at(5)) == [.preparePairing])
     }
 
+    @Test func `a peripheral cannot have the central pair again and again`() throws {
+        var machine = machine(.central)
+        #expect(machine.packetReceived(hex("0b 0d"), now: at(0)) == [.preparePairing])
+        _ = machine.pairingPrepared(try pairing(.central), now: at(0))
+        _ = machine.packetReceived(hex("05 04"), now: at(0))
+        machine.pairingBlocked(until: at(2))
+        #expect(machine.packetReceived(hex("0b 0d"), now: at(1)) == [])
+        #expect(machine.packetReceived(hex("0b 0d"), now: at(2)) == [.preparePairing])
+    }
+
     @Test func `packets of nothing are refused`() {
         var peripheral = machine(.peripheral)
         #expect(peripheral.packetReceived(hex("0b 00"), now: at(0)) == [.send(.failed(.commandNotSupported))])

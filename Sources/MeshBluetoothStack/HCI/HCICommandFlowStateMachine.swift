@@ -25,6 +25,8 @@ public struct HCICommandFlowStateMachine<Waiter>: ~Copyable {
         public var resetRepetition: Duration = .milliseconds(200)
         /// How often it is sent again.
         public var resetRepetitions = 3
+        /// How many commands may wait.
+        public var queueLimit = 256
 
         public init() {}
     }
@@ -114,6 +116,9 @@ public struct HCICommandFlowStateMachine<Waiter>: ~Copyable {
     /// Sends a command when the controller takes it. Without a controller that is ready it is over at once.
     public mutating func commandRequested(_ command: HCICommand, waiter: Waiter, now: Duration) -> Action {
         guard isReady else { return Action(finished: [(waiter, .lost)]) }
+        guard queue.count < configuration.queueLimit else {
+            return Action(finished: [(waiter, .refused(.memoryExceeded))])
+        }
         if underWay.isEmpty && queue.isEmpty { waitingSince = now }
         queue.append(Command(command: command, waiter: waiter))
         return Action(commands: takeAllowed())

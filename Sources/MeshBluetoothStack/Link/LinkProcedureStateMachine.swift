@@ -32,6 +32,8 @@ public struct LinkProcedureStateMachine: ~Copyable, Sendable {
         public var collisionRetries = 3
         /// How long the end of the link may take: a supervision timeout, and some more.
         public var closeTimeout: Duration = .seconds(7)
+        /// How many procedures may wait.
+        public var queueLimit = 16
 
         public init() {}
     }
@@ -106,14 +108,22 @@ public struct LinkProcedureStateMachine: ~Copyable, Sendable {
 
     // MARK: Inputs
 
-    /// Runs a procedure after those that wait.
+    /// Runs a procedure after those that wait. New parameters take the place of others that wait, which are over with
+    /// Command Disallowed: a peer can ask for some as often as it likes.
     public mutating func procedureRequested(_ procedure: LinkProcedure, now: Duration) -> Action {
         switch state {
         case .closing, .ended: return Action(finished: [Outcome(procedure: procedure, status: .unknownConnection)])
         case .idle, .commanded, .running, .pausing: break
         }
-        queue.append(procedure)
         var action = Action()
+        if case .updateParameters = procedure, let index = queue.firstIndex(where: Self.isUpdate) {
+            action.finished.append(Outcome(procedure: queue[index], status: .commandDisallowed))
+            queue[index] = procedure
+        } else if queue.count < configuration.queueLimit {
+            queue.append(procedure)
+        } else {
+            action.finished.append(Outcome(procedure: procedure, status: .memoryExceeded))
+        }
         startNext(now, &action)
         return action
     }
@@ -158,7 +168,7 @@ public struct LinkProcedureStateMachine: ~Copyable, Sendable {
             return completed(status, now) { if case .readRemoteFeatures = $0 { true } else { false } }
         case .connectionUpdated(let status, handle, let current):
             if status == .success { parameters = current }
-            return completed(status, now) { if case .updateParameters = $0 { true } else { false } }
+            return completed(status, now) { Self.isUpdate($0) }
         case .phyUpdated(let status, handle, let transmit, _):
             if status == .success { transmitPHY = transmit }
             return completed(status, now) { if case .setPHY = $0 { true } else { false } }
@@ -184,6 +194,10 @@ public struct LinkProcedureStateMachine: ~Copyable, Sendable {
     }
 
     // MARK: Steps
+
+    private static func isUpdate(_ procedure: LinkProcedure) -> Bool {
+        if case .updateParameters = procedure { true } else { false }
+    }
 
     private func command(_ procedure: LinkProcedure) -> HCICommand {
         switch procedure {

@@ -189,6 +189,11 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
         follow(security.passkeyEntered(passkey, now: now), now)
     }
 
+    /// A pairing has failed: the peer may not begin another before (``PairingAttemptPolicy``).
+    public mutating func pairingBlocked(until: Duration?) {
+        security.pairingBlocked(until: until)
+    }
+
     /// Runs a link-layer procedure. A peripheral's wish for parameters goes to the central, which may refuse; a second
     /// one, while the first is not answered, is not taken.
     public mutating func linkProcedureRequested(_ procedure: LinkProcedure, now: Duration) -> [Action] {

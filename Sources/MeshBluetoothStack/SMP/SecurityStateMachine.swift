@@ -25,7 +25,8 @@ public struct SecurityStateMachine: ~Copyable {
         public var bond: Bond?
         /// What the link must become.
         public var requiresAuthentication: Bool
-        /// No pairing that the peer begins is taken before: it has failed too often (``PairingAttemptPolicy``).
+        /// No pairing that the peer begins, or asks for, is taken before: it has failed too often
+        /// (``PairingAttemptPolicy``).
         public var blockedUntil: Duration?
 
         public init(role: LinkRole, bond: Bond?, requiresAuthentication: Bool, blockedUntil: Duration? = nil) {
@@ -73,12 +74,14 @@ public struct SecurityStateMachine: ~Copyable {
     private var state = State.open
     private var pairing: PairingStateMachine?
     private var bond: Bond?
+    private var blockedUntil: Duration?
     /// What the link is now.
     public private(set) var protection = AttributeDatabase.Protection.open
 
     public init(_ configuration: Configuration) {
         self.configuration = configuration
         bond = configuration.bond
+        blockedUntil = configuration.blockedUntil
     }
 
     /// When ``deadlineReached(now:)`` is due.
@@ -102,6 +105,9 @@ public struct SecurityStateMachine: ~Copyable {
         case .closed: return [.closeLink]
         }
     }
+
+    /// A pairing has failed, and the peer has to wait before it may begin another (``PairingAttemptPolicy``).
+    public mutating func pairingBlocked(until: Duration?) { blockedUntil = until }
 
     /// The machine of the pairing that ``Action/preparePairing`` asked for.
     public mutating func pairingPrepared(_ machine: consuming PairingStateMachine, now: Duration) -> [Action] {
@@ -200,6 +206,7 @@ public struct SecurityStateMachine: ~Copyable {
         }
         switch (configuration.role, packet) {
         case (.central, .securityRequest(let requirements)):
+            if let blockedUntil, now < blockedUntil { return [] }
             // What the link already is need not be made again.
             if protection == .authenticated { return [] }
             if protection == .encrypted, !requirements.contains(.authentication), !configuration.requiresAuthentication
@@ -208,9 +215,7 @@ public struct SecurityStateMachine: ~Copyable {
             }
             return begin()
         case (.peripheral, .pairingRequest):
-            if let blockedUntil = configuration.blockedUntil, now < blockedUntil {
-                return [.send(.failed(.repeatedAttempts))]
-            }
+            if let blockedUntil, now < blockedUntil { return [.send(.failed(.repeatedAttempts))] }
             state = .preparing(request: bytes)
             return [.preparePairing]
         case (_, .failed), (_, .keypress): return []
