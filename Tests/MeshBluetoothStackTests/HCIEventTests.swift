@@ -55,6 +55,13 @@ struct HCIEventTests {
                 peerPrivateAddress: DeviceAddress(0xA000_0000_0002, .random),
                 parameters: .init(interval: 24, latency: 0, supervisionTimeout: 500))
             #expect(event == .connectionComplete(expected))
+            #expect(expected.peerOnAir == DeviceAddress(0xA000_0000_0002, .random))
+            #expect(expected.ownOnAir(DeviceAddress(1, .public)) == DeviceAddress(0xC000_0000_0001, .random))
+            let settings = PairingStateMachine.Configuration(
+                expected, own: DeviceAddress(1, .public), capability: .keyboardOnly, requiresAuthentication: true)
+            #expect(settings.peerAddress == expected.peerOnAir)
+            #expect(settings.ownAddress == DeviceAddress(0xC000_0000_0001, .random))
+            #expect(settings.identity == DeviceAddress(1, .public))
         }
     }
 

@@ -108,6 +108,14 @@ public struct ConnectionComplete: Sendable, Hashable {
     }
 }
 
+extension ConnectionComplete {
+    /// The address that the peer used on the air; pairing computes with it, not with the identity behind it.
+    public var peerOnAir: DeviceAddress { peerPrivateAddress ?? peer }
+
+    /// The address that this host used on the air; `own` is the one it was told to use.
+    public func ownOnAir(_ own: DeviceAddress) -> DeviceAddress { localPrivateAddress ?? own }
+}
+
 /// What a link layer can do (Vol 6 Part B §4.6).
 public struct LEFeatures: OptionSet, Sendable, Hashable {
     public let rawValue: UInt64

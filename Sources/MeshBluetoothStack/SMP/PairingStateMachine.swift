@@ -63,6 +63,16 @@ public struct PairingStateMachine: ~Copyable {
             self.capability = capability
             self.requiresAuthentication = requiresAuthentication
         }
+
+        /// For a link of this host, whose address is `own`.
+        public init(
+            _ connection: ConnectionComplete, own: DeviceAddress, capability: PairingFeatures.Capability,
+            requiresAuthentication: Bool
+        ) {
+            self.init(
+                role: connection.role, ownAddress: connection.ownOnAir(own), peerAddress: connection.peerOnAir,
+                identity: own, capability: capability, requiresAuthentication: requiresAuthentication)
+        }
     }
 
     /// What must be random, and what is secret. Made anew for every pairing.
