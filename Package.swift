@@ -44,6 +44,7 @@ let package = Package(
         .library(name: "MeshLoop", targets: ["MeshLoop"]),
         .library(name: "MeshWire", targets: ["MeshWire"]),
         .library(name: "MeshCrypto", targets: ["MeshCrypto"]),
+        .library(name: "MeshBluetoothStack", targets: ["MeshBluetoothStack"]),
         .library(name: "MeshCompanion", targets: ["MeshCompanion"]),
         .library(name: "MeshRuntime", targets: ["MeshRuntime"]),
         .library(name: "MeshJournal", targets: ["MeshJournal"]),
@@ -76,6 +77,7 @@ let package = Package(
         // pure
         swiftTarget("MeshWire"),
         swiftTarget("MeshCrypto", ["COpenSSL"]),
+        swiftTarget("MeshBluetoothStack", ["MeshWire", "MeshCrypto"]),
         swiftTarget("MeshCompanion", ["MeshWire", "MeshCrypto", "MeshTransportAPI"]),
         // contracts
         swiftTarget("MeshTransportAPI"),
@@ -118,6 +120,9 @@ let package = Package(
         .target(
             name: "MeshTestSupport", dependencies: ["MeshLoop"], path: "Tests/MeshTestSupport", swiftSettings: common),
         tests("MeshWireTests", ["MeshWire", "MeshTestSupport"]),
+        tests(
+            "MeshBluetoothStackTests", ["MeshBluetoothStack", "MeshCrypto", "MeshWire", "MeshTestSupport"],
+            exclude: ["Transcripts"]),
         tests("MeshCryptoTests", ["MeshCrypto", "MeshTestSupport"]),
         tests(
             "MeshCompanionTests", ["MeshCompanion", "MeshCrypto", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),

@@ -10,15 +10,20 @@
  * memory with OpenSSL 3.0.22 on x86-64), and most hosts never need it. */
 #include <dlfcn.h>
 #include <stddef.h>
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 /* Every function of libcrypto that is called, but for TLS. Each has the type that OpenSSL's header gives it. */
 #define MH_CRYPTO_FUNCTIONS(each)    \
+    each(BN_bn2binpad)               \
+    each(BN_clear_free)              \
     each(ERR_clear_error)            \
     each(EVP_CIPHER_CTX_free)        \
     each(EVP_CIPHER_CTX_new)         \
@@ -31,17 +36,40 @@
     each(EVP_DigestVerifyInit)       \
     each(EVP_MD_CTX_free)            \
     each(EVP_MD_CTX_new)             \
+    each(EVP_PKEY_CTX_free)          \
+    each(EVP_PKEY_CTX_new_from_name) \
+    each(EVP_PKEY_CTX_new_from_pkey) \
+    each(EVP_PKEY_CTX_set_params)    \
+    each(EVP_PKEY_derive)            \
+    each(EVP_PKEY_derive_init)       \
+    each(EVP_PKEY_derive_set_peer)   \
     each(EVP_PKEY_free)              \
+    each(EVP_PKEY_fromdata)          \
+    each(EVP_PKEY_fromdata_init)     \
+    each(EVP_PKEY_generate)          \
+    each(EVP_PKEY_get_bn_param)      \
+    each(EVP_PKEY_get_octet_string_param) \
+    each(EVP_PKEY_keygen_init)       \
     each(EVP_PKEY_new_raw_public_key) \
+    each(EVP_Q_mac)                  \
     each(EVP_aes_128_ecb)            \
     each(EVP_sha256)                 \
-    each(HMAC)
+    each(HMAC)                       \
+    each(OPENSSL_cleanse)            \
+    each(OSSL_PARAM_construct_BN)    \
+    each(OSSL_PARAM_construct_end)   \
+    each(OSSL_PARAM_construct_octet_string) \
+    each(OSSL_PARAM_construct_utf8_string)
 
 struct mh_crypto {
 #define MH_CRYPTO_MEMBER(name) __typeof__(name) *_Nonnull name;
     MH_CRYPTO_FUNCTIONS(MH_CRYPTO_MEMBER)
 #undef MH_CRYPTO_MEMBER
 };
+
+/* Which parts of a key are meant; these macros are more than Swift can read. */
+static const int mh_public_key = EVP_PKEY_PUBLIC_KEY;
+static const int mh_key_pair = EVP_PKEY_KEYPAIR;
 
 #define MH_TEXT_OF(value) #value
 #define MH_TEXT(macro) MH_TEXT_OF(macro)
@@ -63,6 +91,20 @@ static inline const char *_Nullable mh_crypto_load(struct mh_crypto *_Nonnull ta
     if (library == NULL) return MH_CRYPTO_LIBRARY;
     MH_CRYPTO_FUNCTIONS(MH_FIND)
     return NULL;
+}
+
+/* What a key on the curve P-256 is made of. OpenSSL keeps the names' addresses, so these are of here and not of Swift, whose
+ * strings lend theirs for the time of one call. */
+static inline OSSL_PARAM mh_curve_parameter(const struct mh_crypto *_Nonnull table) {
+    return table->OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, (char *)"prime256v1", 0);
+}
+static inline OSSL_PARAM mh_public_key_parameter(
+    const struct mh_crypto *_Nonnull table, void *_Nullable point, size_t count) {
+    return table->OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, count);
+}
+static inline OSSL_PARAM mh_private_key_parameter(
+    const struct mh_crypto *_Nonnull table, unsigned char *_Nullable number, size_t count) {
+    return table->OSSL_PARAM_construct_BN(OSSL_PKEY_PARAM_PRIV_KEY, number, count);
 }
 
 /* Every function of libssl that is called, and those of libcrypto that only TLS needs. */

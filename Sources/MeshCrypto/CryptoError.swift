@@ -22,7 +22,9 @@ public enum CryptoError: Error, Sendable, Hashable {
         case sha256 = "SHA-256"
         case hmacSHA256 = "HMAC-SHA-256"
         case aes128 = "AES-128"
+        case aesCMAC = "AES-CMAC"
         case ed25519 = "Ed25519"
+        case p256 = "P-256"
     }
 }
 

@@ -3,8 +3,9 @@
 // meshhost: a host for mesh radios and other byte-link devices
 import PackageDescription
 
-func fuzzer(_ name: String, _ product: String) -> Target {
-    .executableTarget(name: name, dependencies: ["FuzzDriver", .product(name: product, package: "meshhost")])
+func fuzzer(_ name: String, _ products: String...) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["FuzzDriver"] + products.map { .product(name: $0, package: "meshhost") })
 }
 
 let package = Package(
@@ -18,6 +19,11 @@ let package = Package(
         fuzzer("CompanionFuzzer", "MeshCompanion"),
         fuzzer("PacketFuzzer", "MeshCompanion"),
         fuzzer("LPPFuzzer", "MeshCompanion"),
+        fuzzer("HCIFuzzer", "MeshBluetoothStack", "MeshWire"),
+        fuzzer("ACLFuzzer", "MeshBluetoothStack", "MeshWire"),
+        fuzzer("ATTClientFuzzer", "MeshBluetoothStack", "MeshWire"),
+        fuzzer("ATTServerFuzzer", "MeshBluetoothStack", "MeshWire"),
+        fuzzer("SMPFuzzer", "MeshBluetoothStack", "MeshCrypto", "MeshWire"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+public import MeshWire
+
+/// Recordings of what a host and its controller say to each other, in the format that Wireshark and btmon read:
+/// btsnoop, version 1, data link 1002, HCI with H4's indicators (RFC 1761 with Symbian's flags).
+public enum BTSnoopFile {
+    /// One packet.
+    public struct Record: Sendable, Hashable {
+        public var kind: HCIPacketKind
+        public var isFromController: Bool
+        /// Microseconds since 1970.
+        public var time: Int64
+        /// Without H4's indicator.
+        public var packet: [UInt8]
+
+        public init(kind: HCIPacketKind, isFromController: Bool, time: Int64, packet: [UInt8]) {
+            self.kind = kind
+            self.isFromController = isFromController
+            self.time = time
+            self.packet = packet
+        }
+
+        /// As it stands in a file.
+        public var bytes: [UInt8] {
+            var writer = ByteWriter(capacity: 25 + packet.count)
+            let length = UInt32(packet.count + 1)
+            writer.write(length, .big)
+            writer.write(length, .big)
+            // Bit 0: from the controller. Bit 1: a command or an event.
+            let isControl = kind == .command || kind == .event
+            writer.write((isFromController ? 1 as UInt32 : 0) | (isControl ? 2 : 0), .big)
+            writer.write(0 as UInt32, .big)
+            writer.write(UInt64(bitPattern: time &+ BTSnoopFile.epoch), .big)
+            writer.write(kind.rawValue)
+            writer.write(contentsOf: packet)
+            return writer.bytes
+        }
+    }
+
+    /// What a file begins with.
+    public static let header: [UInt8] = Array("btsnoop\0".utf8) + [0, 0, 0, 1, 0, 0, 0x03, 0xEA]
+
+    /// From year 0 to 1970 in microseconds, as the format counts.
+    private static let epoch: Int64 = 0x00DC_DDB3_0F2F_8000
+
+    /// Reads a whole file. A last record that is cut, as a host leaves it that was ended, is left out.
+    public static func decode(_ file: RawSpan) throws(DecodeError) -> [Record] {
+        try ByteReader.decode(file) { (reader) throws(DecodeError) in
+            guard try reader.readBytes(header.count) == header else {
+                throw DecodeError(.invalidField("header"), offset: 0)
+            }
+            var records: [Record] = []
+            while reader.remaining >= 24 {
+                let start = reader.offset
+                try reader.skip(4)
+                let length = Int(try reader.read(UInt32.self, .big))
+                let flags = try reader.read(UInt32.self, .big)
+                try reader.skip(4)
+                let time = Int64(bitPattern: try reader.read(UInt64.self, .big))
+                guard length > 0 else { throw DecodeError(.invalidField("length"), offset: start) }
+                guard reader.remaining >= length else { break }
+                let indicator = try reader.read(UInt8.self)
+                guard let kind = HCIPacketKind(rawValue: indicator) else {
+                    throw DecodeError(.unknownCode(indicator), offset: reader.offset - 1)
+                }
+                records.append(
+                    Record(
+                        kind: kind, isFromController: flags & 1 == 1, time: time &- epoch,
+                        packet: try reader.readBytes(length - 1)))
+            }
+            return records
+        }
+    }
+}

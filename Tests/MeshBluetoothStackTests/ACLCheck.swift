@@ -1,0 +1,1 @@
+../Fuzzing/Sources/ACLFuzzer/ACLCheck.swift

@@ -1,0 +1,1 @@
+../Fuzzing/Sources/ATTClientFuzzer/ATTClientCheck.swift

@@ -1,0 +1,1 @@
+../Fuzzing/Sources/ATTServerFuzzer/ATTServerCheck.swift

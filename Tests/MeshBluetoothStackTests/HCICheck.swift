@@ -1,0 +1,1 @@
+../Fuzzing/Sources/HCIFuzzer/HCICheck.swift

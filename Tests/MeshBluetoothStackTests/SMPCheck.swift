@@ -1,0 +1,1 @@
+../Fuzzing/Sources/SMPFuzzer/SMPCheck.swift
