@@ -47,6 +47,24 @@ async def every_notification_of_a_burst_arrives_in_order(rig, world):
     await central.disconnect()
 
 
+async def a_bond_that_the_radio_lost_is_made_anew_by_hand(rig, world):
+    central, _ = await _paired(world, YARD)
+    async with harm.bond_lost_by_radio(world, YARD):
+        with contextlib.suppress(Exception):
+            await central.disconnect(timeout=3)
+        begin = time.monotonic()
+        try:
+            await central.connect()
+        except Exception as error:
+            rig.note(f"refused after {time.monotonic() - begin:.1f} s: {type(error).__name__}: {error}")
+        else:
+            raise AssertionError("connected with a bond that the radio does not know")
+    await world.bus.remove(YARD)
+    central, _ = await _paired(world, YARD)
+    assert (await central.ask(APP_START, 5))[0] == 5
+    await central.disconnect()
+
+
 async def _survives(rig, world, harm):
     """A link that a person would make anew works again, from the bond."""
     central, agent = await _paired(world, YARD)
