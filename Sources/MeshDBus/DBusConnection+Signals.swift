@@ -170,6 +170,7 @@ extension DBusConnection {
 
     /// Hands a signal to the handlers that want it. One whose arguments cannot be read is dropped.
     func route(_ message: DBusMessage) {
+        if deliverBytes(message) { return }
         var signal = DBusSignal(
             sender: message.sender ?? "", path: message.path ?? "", interface: message.interface ?? "",
             member: message.member ?? "")

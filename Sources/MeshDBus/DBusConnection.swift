@@ -40,6 +40,8 @@ public actor DBusConnection {
     var subscriptions: [UInt64: DBusSubscription] = [:]
     /// The order in which handlers run.
     var subscriptionOrder: [UInt64] = []
+    /// By path.
+    var bytesHandlers: [String: DBusBytesHandler] = [:]
     var followedNames: [String: DBusFollowedName] = [:]
     /// By path and interface.
     var exports: [String: [String: DBusExport]] = [:]

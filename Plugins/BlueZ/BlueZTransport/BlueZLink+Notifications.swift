@@ -30,9 +30,7 @@ extension BlueZLink {
         to path: String, _ handler: @escaping @Sendable (Data) -> Void
     ) async throws(GATTError) {
         subscribed.insert(path)
-        await service.setSink(path) { value in
-            if let bytes = value.octets { handler(Data(bytes)) }
-        }
+        await service.setSink(path) { handler(Data($0)) }
         do throws(GATTError) {
             _ = try await repeatedly(path, "StartNotify", [])
             try requireUp(.subscribe)

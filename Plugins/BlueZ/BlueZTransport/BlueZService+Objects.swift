@@ -25,13 +25,13 @@ extension BlueZService {
         }
     }
 
-    /// The hot path: nearly all of these are values of one characteristic.
+    /// Values of characteristics come another way, unless something else is told with them.
     func propertiesChanged(_ signal: DBusSignal) {
         guard signal.arguments.count >= 2, case .string(let interface) = signal.arguments[0],
             case .dictionary(_, _, let entries) = signal.arguments[1]
         else { return }
         if interface == BlueZNames.characteristic, let value = entries[BlueZNames.value] {
-            sinks[signal.path]?(value)
+            if let sink = sinks[signal.path], let bytes = value.octets { bytes.withUnsafeBytes { sink($0) } }
             if entries.count == 1 { return }
         }
         let invalidated = signal.arguments.count > 2 ? signal.arguments[2].texts ?? [] : []
@@ -77,8 +77,12 @@ extension BlueZService {
 
     // MARK: Values
 
-    func setSink(_ characteristic: String, _ sink: (@Sendable (DBusValue) -> Void)?) {
+    /// What to do with a characteristic's values: the hot path, nearly all that bluetoothd ever says.
+    func setSink(_ characteristic: String, _ sink: (@Sendable (UnsafeRawBufferPointer) -> Void)?) {
         sinks[characteristic] = sink
+        let value = DBusBytesProperty(
+            sender: BlueZNames.service, path: characteristic, interface: BlueZNames.characteristic, name: "Value")
+        bus?.assumeIsolated { $0.setBytesHandler(of: value, sink) }
     }
 
     // MARK: State

@@ -60,7 +60,7 @@ actor BlueZService {
     /// Links that are up, by device path.
     var links: [String: BlueZLink] = [:]
     /// What to do with a characteristic's values, by its path.
-    var sinks: [String: @Sendable (DBusValue) -> Void] = [:]
+    var sinks: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [:]
     /// What bluetoothd said of the end of a link, just before it.
     var lossReasons: [String: String] = [:]
     /// Counts changes below a device, for whoever waits until there are no more.
