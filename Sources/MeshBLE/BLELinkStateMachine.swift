@@ -64,11 +64,6 @@ struct BLELinkStateMachine<Waiter, Write>: ~Copyable {
         if case .connected(let session) = state { session.writes.count } else { 0 }
     }
 
-    /// Whether the link could take a frame at once.
-    var isReadyToWrite: Bool {
-        if case .connected(let session) = state { session.writes.count == 0 } else { false }
-    }
-
     var settings: BLETransportSettings { context.settings }
 
     // MARK: Inputs

@@ -31,10 +31,10 @@ extension BLETransport {
             handlers.autoReconnecting?(failure.map { MeshError($0, of: subject) })
         case .tellDisconnected(let failure): handlers.disconnected?(failure.map { MeshError($0, of: subject) })
         case .startWrite(let frame, let generation): start(frame, generation)
-        case .succeedWrite(let frame): frame.sender?.resume(returning: nil)
+        case .succeedWrite(let frame): frame.sender.resume(returning: nil)
         case .failWrite(let frame, let failure):
             counters.writesFailed += 1
-            frame.sender?.resume(returning: MeshError(failure, of: subject))
+            frame.sender.resume(returning: MeshError(failure, of: subject))
         case .warnPairedWithoutPasskey:
             environment.log(
                 .warning, "The radio was paired with and asked for no PIN, though one is configured; is it set there?",

@@ -25,8 +25,7 @@ public actor BLETransport: DirectTransport, TransportDiagnosing {
         var frame: Data
         /// Where the device can do without an acknowledgement.
         var wantsResponse: Bool
-        /// Nil where nobody waits for the outcome.
-        var sender: CheckedContinuation<MeshError?, Never>?
+        var sender: CheckedContinuation<MeshError?, Never>
     }
 
     /// One link, from the central's answer until it has ended.
@@ -169,21 +168,8 @@ public actor BLETransport: DirectTransport, TransportDiagnosing {
         perform(machine.writeCancelled(id: call))
     }
 
-    /// Only where no other frame is on its way: the acknowledgement is not waited for, and a failure ends in the counters or
-    /// with the link.
-    public nonisolated func sendAtOnce(_ frame: Data) -> Bool {
-        assumeIsolated { $0.sendNow(frame) }
-    }
-
-    private func sendNow(_ frame: Data) -> Bool {
-        guard machine.isReadyToWrite, let limit = up?.description?.maximumWriteLength, !frame.isEmpty,
-            frame.count <= limit
-        else { return false }
-        lastCall += 1
-        let outgoing = OutgoingFrame(frame: frame, wantsResponse: true, sender: nil)
-        perform(machine.writeRequested(outgoing, id: lastCall, length: frame.count, now: loop.now))
-        return true
-    }
+    /// Never: a frame has gone when the device has acknowledged it, and that needs waiting.
+    public nonisolated func sendAtOnce(_ frame: Data) -> Bool { false }
 
     // MARK: Facts
 

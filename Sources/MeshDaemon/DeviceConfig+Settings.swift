@@ -21,6 +21,8 @@ extension DeviceLinkSettings {
         policy.stableAfter = device.link.stableAfter
         policy.contentionDelay = device.link.contentionBackoff
         policy.connectTimeout = device.link.connectTimeout
+        // A radio on the air keeps the host that it has: one that hangs up is not taken away by another.
+        if module?.capabilities.contains(.adapter) == true { policy.contentionCloses = 0 }
         // A transport with deadlines of its own says better what was too slow: the coordinator's is the last resort then.
         if module?.capabilities.contains(.ownDeadlines) == true {
             policy.connectTimeout = .seconds(200)

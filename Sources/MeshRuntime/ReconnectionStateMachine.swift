@@ -237,6 +237,7 @@ public struct ReconnectionStateMachine: ~Copyable {
             deadlines[device.name] = device.link.nextDeadline
             if device.link.isRemoved, devices.removeValue(forKey: device.name) != nil {
                 reports.append(.forget(device: device.name))
+                forgetAdapter(device.link.episode.settings.adapter)
             }
         }
         defer {
@@ -244,6 +245,14 @@ public struct ReconnectionStateMachine: ~Copyable {
             actions.removeAll(keepingCapacity: true)
         }
         return reports + actions
+    }
+
+    /// The last device of an adapter takes along what it has said of it: nobody is left to say that it is back.
+    private mutating func forgetAdapter(_ adapter: AdapterSettings?) {
+        guard let adapter, adapter != .network else { return }
+        if !devices.values.contains(where: { $0.link.episode.settings.adapter?.name == adapter.name }) {
+            adaptersAway.remove(adapter.name)
+        }
     }
 
     private mutating func updateGate(_ device: Device) {

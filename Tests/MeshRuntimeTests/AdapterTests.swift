@@ -55,6 +55,15 @@ struct AdapterTests {
         #expect(bench.snapshot("hill").waiting == .adapter(name: "hci0"))
     }
 
+    @Test func `what the last device of an adapter said of it is forgotten with the device`() {
+        var bench = Bench(adapter: hci0)
+        bench.adapter("hci0", isAvailable: false)
+        bench.end(.adapterUnavailable)
+        bench.actions = bench.machine.removeDevice("roof", now: bench.now)
+        bench.add("hill", adapter: hci0)
+        #expect(bench.snapshot("hill").phase == .connecting)
+    }
+
     @Test func `an adapter of others does not matter`() {
         var bench = Bench(adapter: hci0)
         bench.adapter("hci1", isAvailable: false)
