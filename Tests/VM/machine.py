@@ -125,7 +125,12 @@ class Bus:
         """This machine's side of the bond, and all else that any adapter knows of the device."""
         for where in await self.objects():
             if where.endswith(path(address, "")):
-                await self.call(where.rpartition("/")[0], "Adapter1.RemoveDevice", "o", where)
+                adapter = where.rpartition("/")[0]
+                try:
+                    await self.call(adapter, "Adapter1.RemoveDevice", "o", where)
+                except Refused:                   # an adapter that is off lets nothing be removed
+                    if adapter == ADAPTER:
+                        raise
 
     async def connected(self):
         """Paths of the devices that are connected."""

@@ -2,6 +2,7 @@
 # meshhost: a host for mesh radios and other byte-link devices
 """Faults of links: each is noticed, clients are told, and the link comes back without a person, as often as VM_REPEATS
 says, with each notification exactly once."""
+import os
 import signal
 import statistics
 import time
@@ -13,9 +14,10 @@ from host import bluez, equal
 from hosts import PIN, Pushes, at, quiet_client, start, stop
 from world import FREE, YARD
 
-SEEN, BACK = 3, 10      # seconds until a fault is noticed, and from its end until the link is ready
+SLOWNESS = float(os.environ.get("VM_SLOWNESS", "1"))   # how much longer anything may take on a busy machine
+SEEN, BACK = 3 * SLOWNESS, 10 * SLOWNESS    # seconds until a fault is noticed, and from its end until the link is ready
 SECOND = "hci4"         # an adapter besides hci0 that no radio has
-DEATH_SEEN = 1          # the same for a killed bluetoothd
+DEATH_SEEN = 1 * SLOWNESS   # the same for a killed bluetoothd
 
 
 class _Times:
