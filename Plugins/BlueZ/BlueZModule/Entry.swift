@@ -5,7 +5,7 @@ public import CTransportABI
 internal import MeshBlueZTransport
 internal import MeshModuleSDK
 
-private let exported = ExportedModule { loop, log in BlueZTransportFactory(loop: loop, log: log) }
+private let exported = ExportedModule { loop, log in BlueZTransportFactory(loop: loop, log: log, staysOpen: true) }
 
 /// The module `bluez`.
 @c @implementation

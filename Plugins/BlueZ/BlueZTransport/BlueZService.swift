@@ -35,6 +35,7 @@ actor BlueZService {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let log: LogSink
     private let busAddress: String
+    private let staysOpen: Bool
     private(set) var bus: (DBusConnection)?
     private var subscriptions: [DBusMatchToken] = []
     /// Why bluetoothd cannot be used; nil while it can.
@@ -84,7 +85,9 @@ actor BlueZService {
     /// Links whose notifications ended, by device path.
     var socketEnds: [String: Task<Void, Never>] = [:]
 
-    init(loop: EventLoop, log: LogSink, busAddress: String) {
+    /// `staysOpen`: until ``close()``, not only as long as somebody needs it.
+    init(loop: EventLoop, log: LogSink, busAddress: String, staysOpen: Bool = false) {
+        self.staysOpen = staysOpen
         self.loop = loop
         self.log = log
         self.busAddress = busAddress
@@ -101,7 +104,7 @@ actor BlueZService {
 
     func release() {
         users -= 1
-        guard users == 0 else { return }
+        guard users == 0, !staysOpen else { return }
         retryTimer = nil
         guard let bus, opening == nil else { return }
         shutDown(bus)
@@ -145,7 +148,7 @@ actor BlueZService {
             await readTree()
         }
         opening = nil
-        if users == 0 || isClosed {
+        if isClosed || users == 0 && !staysOpen {
             if let bus { shutDown(bus) }
         } else if bus == nil {
             retryLater()

@@ -14,14 +14,18 @@ public struct BlueZTransportFactory: TransportFactory {
     let service: BlueZService
 
     /// All its transports run on `loop`, over one connection to the system bus.
-    /// `environment` may name another bus than the system's, in `DBUS_SYSTEM_BUS_ADDRESS`.
+    /// `environment` may name another bus than the system's, in `DBUS_SYSTEM_BUS_ADDRESS`. With `staysOpen` the connection
+    /// to it stays from the first use until ``close()``, so that a link that comes back need not open it; without, it
+    /// goes with the last link.
     public init(
-        loop: EventLoop, log: LogSink, environment: [String: String] = ProcessInfo.processInfo.environment
+        loop: EventLoop, log: LogSink, environment: [String: String] = ProcessInfo.processInfo.environment,
+        staysOpen: Bool = false
     ) {
         self.loop = loop
         self.log = log
         service = BlueZService(
-            loop: loop, log: log, busAddress: DBusConnection.systemBusAddress(environment: environment))
+            loop: loop, log: log, busAddress: DBusConnection.systemBusAddress(environment: environment),
+            staysOpen: staysOpen)
     }
 
     public var descriptor: TransportDescriptor {
