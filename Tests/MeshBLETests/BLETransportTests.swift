@@ -70,6 +70,19 @@ struct BLETransportTests {
         }
     }
 
+    @Test func `a connect ends wherever its cancellation falls`() async throws {
+        try await onLoop { actor in
+            let bench = BLEBench(actor.loop)
+            await bench.central.always(.connect, .hang)
+            for rounds in 0..<16 {
+                let attempt = Task(executorPreference: actor.loop.taskExecutor) { await bench.failConnect() }
+                actor.loop.perform(afterRounds: rounds) { attempt.cancel() }
+                #expect(await attempt.value?.code == .cancelled)
+            }
+            await bench.transport.disconnect()
+        }
+    }
+
     @Test func `a link that comes after its deadline is closed before connect throws`() async throws {
         try await onLoop { actor in
             let bench = BLEBench(actor.loop) { $0.connectionTimeout = .milliseconds(20) }
