@@ -30,8 +30,11 @@ extension BlueZLink {
         to path: String, _ handler: @escaping @Sendable (Data) -> Void
     ) async throws(GATTError) {
         subscribed.insert(path)
-        await service.setSink(path) { value in
-            if let bytes = value.octets { handler(Data(bytes)) }
+        // Both in one turn: a link that ends in between would leave its sink behind.
+        service.assumeIsolated {
+            $0.setSink(path) { value in
+                if let bytes = value.octets { handler(Data(bytes)) }
+            }
         }
         do throws(GATTError) {
             _ = try await repeatedly(path, "StartNotify", [])
