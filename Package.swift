@@ -127,7 +127,10 @@ let package = Package(
         tests("MeshTransportAPITests", ["MeshTransportAPI"]),
         tests("MeshLoopTests", ["MeshLoop", "MeshTestSupport"]),
         tests("MeshRuntimeTests", ["MeshRuntime", "MeshTransportAPI", "MeshLoop", "MeshTestSupport"]),
-        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "CLibUV", "MeshTestSupport"]),
+        .target(
+            name: "MeshDBusTestSupport", dependencies: ["MeshDBus", "MeshLoop", "MeshTestSupport"],
+            path: "Tests/MeshDBusTestSupport", swiftSettings: common),
+        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "CLibUV", "MeshTestSupport", "MeshDBusTestSupport"]),
         tests(
             "MeshBLETests",
             ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTransportTesting", "MeshTestSupport"]),
@@ -135,7 +138,7 @@ let package = Package(
             "MeshBlueZTests",
             [
                 "MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshWire",
-                "MeshTestSupport",
+                "MeshTestSupport", "MeshDBusTestSupport",
             ]),
         tests(
             "MeshJournalTests",

@@ -22,8 +22,8 @@ extension BLELinkStateMachine {
         private(set) var bluetooth: BluetoothState?
         private var isObserving = false
         private var reportedAvailable = true
-        /// Nobody wants a link.
-        private var isAtRest = true
+        /// Nobody wants a link, but whoever was told that the adapter is away waits to be told that it is back.
+        private var stopsObservingWhenBack = false
         /// Whether the next attempt asks if the device is connected already: the first one, and the first after Bluetooth
         /// came back.
         var adoptsNext = true
@@ -70,16 +70,19 @@ extension BLELinkStateMachine {
         // MARK: Bluetooth
 
         mutating func observeBluetooth() {
-            isAtRest = false
+            stopsObservingWhenBack = false
             if isObserving { return }
             isObserving = true
             emit(.observeBluetooth)
         }
 
-        /// Nobody wants a link (any more). Who was told that Bluetooth is away is still told when it is back.
-        mutating func stopObservingBluetooth() {
-            isAtRest = true
-            guard isObserving, reportedAvailable else { return }
+        private mutating func stopObservingBluetooth() {
+            guard isObserving else { return }
+            guard reportedAvailable else {
+                stopsObservingWhenBack = true
+                return
+            }
+            stopsObservingWhenBack = false
             isObserving = false
             bluetooth = nil
             emit(.stopObservingBluetooth)
@@ -101,7 +104,7 @@ extension BLELinkStateMachine {
             guard isAvailable != reportedAvailable else { return }
             reportedAvailable = isAvailable
             emit(.reportAdapter(available: isAvailable))
-            if isAtRest { stopObservingBluetooth() }
+            if stopsObservingWhenBack { stopObservingBluetooth() }
         }
 
         // MARK: Remembering

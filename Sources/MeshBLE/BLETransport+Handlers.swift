@@ -28,7 +28,8 @@ extension BLETransport {
         handlers.autoReconnecting = handler
     }
 
-    /// What Bluetooth is like, when that is first known and at each change. Observed from `connect` until `disconnect`.
+    /// What Bluetooth is like, when that is first known and at each change. Observed from `connect` until
+    /// `disconnect`; where it was away then, until it is back.
     public func setBluetoothStateChangeHandler(_ handler: (@Sendable (BluetoothState) -> Void)?) {
         handlers.bluetoothState = handler
     }

@@ -15,7 +15,7 @@ public import MeshTransportAPI
 /// that does not sets `reconnectsAutomatically` and the handlers here; they run on the loop and return at once.
 ///
 /// From the first `connect` until `disconnect` Bluetooth is observed and a lost link may be made anew: the transport must
-/// not be dropped in between. A transport that has said that Bluetooth is away goes on until it is back, to say so.
+/// not be dropped in between. Where `LinkEvent.adapter` has said that Bluetooth is away, it is observed until that is over.
 public actor BLETransport: DirectTransport, TransportDiagnosing {
     typealias Waiter = CheckedContinuation<MeshError?, Never>
     typealias Machine = BLELinkStateMachine<Waiter, OutgoingFrame>

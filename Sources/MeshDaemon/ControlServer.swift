@@ -126,6 +126,7 @@ actor ControlServer {
             connection.isBusy = true
             defer {
                 connection.isBusy = false
+                connection.asksModules = false
                 connection.lastUsed = loop.now
             }
             do {

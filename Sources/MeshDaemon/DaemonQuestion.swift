@@ -119,7 +119,7 @@ struct DaemonQuestion {
     }
 
     /// The state, with the transport's phase while one is being made.
-    private static func state(of device: JSONValue) -> String {
+    static func state(of device: JSONValue) -> String {
         let state = text(device["state"])
         guard state == DeviceState.connecting.rawValue, let phase = device["phase"]?.stringValue,
             phase != state, phase != LinkPhase.idle.rawValue
@@ -128,7 +128,7 @@ struct DaemonQuestion {
     }
 
     /// Why there is no link, and what was wrong with the last one.
-    private static func note(on device: JSONValue) -> String {
+    static func note(on device: JSONValue) -> String {
         if let reason = device["disabled"]?.stringValue { return reason }
         let last = device["last_error"]?["message"]?.stringValue
         if let waiting = device["waiting"]?["text"]?.stringValue {

@@ -4,6 +4,7 @@
 import FoundationEssentials
 import MeshBLE
 import MeshLoop
+import MeshTestSupport
 import MeshTransportAPI
 import MeshTransportTesting
 import Synchronization
@@ -36,6 +37,14 @@ final class EventLog: Sendable {
     var downs: [MeshError] { failures.withLock { $0 } }
 
     func clear() { state.withLock { $0 = [] } }
+}
+
+/// As `onLoop`, but what waits is also woken on the loop: the deadlines of these tests are short, and the threads of the
+/// global executor may be taken by others.
+func onLoopAlone(_ body: @Sendable (isolated LoopActor) async throws -> Void) async throws {
+    try await onLoop { actor in
+        try await withTaskExecutorPreference(actor.loop.taskExecutor) { try await body(actor) }
+    }
 }
 
 /// A transport over a scripted central.

@@ -4,7 +4,6 @@
 import FoundationEssentials
 import MeshBLE
 import MeshLoop
-import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -36,15 +35,17 @@ func listen(to radio: BLETarget, count: Int, over central: any GATTCentral, on l
 /// The example of the handbook's page on BLE.
 struct BLEExampleTests {
     @Test func `the example listens over several links`() async throws {
-        try await onLoop { actor in
+        try await onLoopAlone { actor in
             let central = ScriptedCentral(actor.loop)
-            let listener = Task {
+            let listener = Task(executorPreference: actor.loop.taskExecutor) {
                 _ = actor
                 return try await listen(
                     to: .name("MeshCore-roof"), count: 2, over: central, on: actor.loop)
             }
             let first = await central.link()
             await central.reached(.readWriteLength)
+            // What is ready runs: the link comes up.
+            for _ in 0..<50 { await Task.yield() }
             await first.notify([1])
             await first.lose()
             await central.reached(.readWriteLength, count: 2)

@@ -124,6 +124,21 @@ struct BLELinkFieldTests {
         #expect(rig.problems == [])
     }
 
+    @Test func `who was told that the adapter is away is told that it is back, also after a disconnect`() {
+        let rig = MachineRig()
+        rig.connect()
+        rig.bluetooth(.absent)
+        rig.reachDeadline()
+        rig.disconnect()
+        #expect(rig.isObserving)
+        rig.bluetooth(.poweredOff)
+        rig.bluetooth(.poweredOn)
+        #expect(rig.adapterReports == [false, true])
+        #expect(!rig.isObserving)
+        #expect(rig.phase == .idle)
+        #expect(rig.nextDeadline == nil)
+    }
+
     @Test func `a blip of Bluetooth before an attempt concerns nobody`() {
         let rig = MachineRig()
         rig.connect()

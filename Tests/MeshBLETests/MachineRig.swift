@@ -220,7 +220,7 @@ final class MachineRig {
         if nextDeadline != nil { problems.append("a timer was left in idle") }
         if !links.isEmpty { problems.append("links were left: \(links)") }
         if isUp { problems.append("the session was left up") }
-        if isObserving { problems.append("Bluetooth is still observed") }
+        if isObserving, adapterReports.last != false { problems.append("Bluetooth is still observed") }
     }
 
     // MARK: The book

@@ -24,105 +24,105 @@ struct DiscoveryStateMachineTests {
 
     @Test func `one search serves all wishes, and ends with the last`() {
         var machine = Machine()
-        #expect(machine.adapterChanged(isAvailable: true, now: .zero) == .nothing)
-        #expect(machine.wishMade(1, Self.uart, now: .zero) == .start(Self.uart, call: 1))
-        #expect(machine.wishMade(2, Self.uart, now: .zero) == .nothing)
-        #expect(machine.started(call: 1, now: .zero) == .nothing)
-        #expect(machine.isOn)
-        #expect(machine.wishEnded(1, now: .zero) == .nothing)
-        #expect(machine.wishEnded(2, now: .zero) == .stop(call: 2))
-        #expect(machine.wishMade(3, Self.uart, now: .zero) == .nothing)
-        #expect(machine.stopped(call: 2, now: .zero) == .start(Self.uart, call: 3))
-        #expect(machine.started(call: 3, now: .zero) == .nothing)
-        #expect(machine.wishEnded(3, now: .zero) == .stop(call: 4))
-        #expect(machine.stopped(call: 4, now: .zero) == .nothing)
-        #expect(machine.isIdle && machine.nextDeadline == nil)
+        expect(machine.adapterChanged(isAvailable: true, now: .zero), is: .nothing)
+        expect(machine.wishMade(1, Self.uart, now: .zero), is: .start(Self.uart, call: 1))
+        expect(machine.wishMade(2, Self.uart, now: .zero), is: .nothing)
+        expect(machine.started(call: 1, now: .zero), is: .nothing)
+        expect(machine.isOn, is: true)
+        expect(machine.wishEnded(1, now: .zero), is: .nothing)
+        expect(machine.wishEnded(2, now: .zero), is: .stop(call: 2))
+        expect(machine.wishMade(3, Self.uart, now: .zero), is: .nothing)
+        expect(machine.stopped(call: 2, now: .zero), is: .start(Self.uart, call: 3))
+        expect(machine.started(call: 3, now: .zero), is: .nothing)
+        expect(machine.wishEnded(3, now: .zero), is: .stop(call: 4))
+        expect(machine.stopped(call: 4, now: .zero), is: .nothing)
+        expect(machine.isIdle && machine.nextDeadline == nil, is: true)
     }
 
     @Test func `a wish for more begins the search anew, one for less does not`() {
         var machine = Self.searching()
         let both = Self.uart.union(Self.other)
         #expect(both.services.count == 2)
-        #expect(machine.wishMade(2, Self.other, now: .zero) == .stop(call: 2))
-        #expect(machine.stopped(call: 2, now: .zero) == .start(both, call: 3))
-        #expect(machine.started(call: 3, now: .zero) == .nothing)
-        #expect(machine.wishEnded(2, now: .zero) == .nothing)
-        #expect(machine.wishMade(3, Self.everything, now: .zero) == .stop(call: 4))
-        #expect(machine.stopped(call: 4, now: .zero) == .start(Self.everything, call: 5))
+        expect(machine.wishMade(2, Self.other, now: .zero), is: .stop(call: 2))
+        expect(machine.stopped(call: 2, now: .zero), is: .start(both, call: 3))
+        expect(machine.started(call: 3, now: .zero), is: .nothing)
+        expect(machine.wishEnded(2, now: .zero), is: .nothing)
+        expect(machine.wishMade(3, Self.everything, now: .zero), is: .stop(call: 4))
+        expect(machine.stopped(call: 4, now: .zero), is: .start(Self.everything, call: 5))
     }
 
     @Test func `a wish that ends while the search begins ends it then`() {
         var machine = Machine()
         _ = machine.adapterChanged(isAvailable: true, now: .zero)
         _ = machine.wishMade(1, Self.uart, now: .zero)
-        #expect(machine.wishEnded(1, now: .zero) == .nothing)
-        #expect(machine.started(call: 1, now: .zero) == .stop(call: 2))
+        expect(machine.wishEnded(1, now: .zero), is: .nothing)
+        expect(machine.started(call: 1, now: .zero), is: .stop(call: 2))
     }
 
     @Test func `a wish waits for the adapter and survives it`() {
         var machine = Machine()
-        #expect(machine.wishMade(1, Self.uart, now: .zero) == .nothing)
-        #expect(machine.adapterChanged(isAvailable: true, now: .zero) == .start(Self.uart, call: 1))
-        #expect(machine.adapterChanged(isAvailable: false, now: .zero) == .nothing)
-        #expect(machine.startFailed(call: 1, .other, mayPowerCycle: true, now: .zero) == .nothing)
-        #expect(!machine.isOn && !machine.isIdle)
-        #expect(machine.adapterChanged(isAvailable: true, now: .zero) == .start(Self.uart, call: 2))
-        #expect(machine.started(call: 1, now: .zero) == .nothing)
-        #expect(!machine.isOn)
+        expect(machine.wishMade(1, Self.uart, now: .zero), is: .nothing)
+        expect(machine.adapterChanged(isAvailable: true, now: .zero), is: .start(Self.uart, call: 1))
+        expect(machine.adapterChanged(isAvailable: false, now: .zero), is: .nothing)
+        expect(machine.startFailed(call: 1, .other, mayPowerCycle: true, now: .zero), is: .nothing)
+        expect(!machine.isOn && !machine.isIdle, is: true)
+        expect(machine.adapterChanged(isAvailable: true, now: .zero), is: .start(Self.uart, call: 2))
+        expect(machine.started(call: 1, now: .zero), is: .nothing)
+        expect(machine.isOn, is: false)
         _ = machine.started(call: 2, now: .zero)
-        #expect(machine.isOn)
+        expect(machine.isOn, is: true)
     }
 
     @Test func `while a link is made the search rests`() {
         var machine = Self.searching()
-        #expect(machine.paused(now: .zero) == .stop(call: 2))
-        #expect(machine.paused(now: .zero) == .nothing)
-        #expect(machine.stopped(call: 2, now: .zero) == .nothing)
-        #expect(machine.resumed(now: .zero) == .nothing)
-        #expect(machine.resumed(now: .zero) == .start(Self.uart, call: 3))
+        expect(machine.paused(now: .zero), is: .stop(call: 2))
+        expect(machine.paused(now: .zero), is: .nothing)
+        expect(machine.stopped(call: 2, now: .zero), is: .nothing)
+        expect(machine.resumed(now: .zero), is: .nothing)
+        expect(machine.resumed(now: .zero), is: .start(Self.uart, call: 3))
     }
 
     @Test func `90 s of silence begin the search anew`() {
         var machine = Self.searching()
-        #expect(machine.nextDeadline == .seconds(90))
+        expect(machine.nextDeadline, is: .seconds(90))
         machine.heard(now: .seconds(50))
-        #expect(machine.deadlineReached(now: .seconds(90)) == .nothing)
-        #expect(machine.nextDeadline == .seconds(140))
-        #expect(machine.deadlineReached(now: .seconds(140)) == .stop(call: 2))
-        #expect(machine.stopped(call: 2, now: .seconds(140)) == .start(Self.uart, call: 3))
+        expect(machine.deadlineReached(now: .seconds(90)), is: .nothing)
+        expect(machine.nextDeadline, is: .seconds(140))
+        expect(machine.deadlineReached(now: .seconds(140)), is: .stop(call: 2))
+        expect(machine.stopped(call: 2, now: .seconds(140)), is: .start(Self.uart, call: 3))
         _ = machine.started(call: 3, now: .seconds(141))
-        #expect(machine.nextDeadline == .seconds(231))
+        expect(machine.nextDeadline, is: .seconds(231))
     }
 
     @Test func `a search that somebody left behind is stopped first`() {
         var machine = Machine()
         _ = machine.adapterChanged(isAvailable: true, now: .zero)
         _ = machine.wishMade(1, Self.uart, now: .zero)
-        #expect(machine.startFailed(call: 1, .inProgress, mayPowerCycle: false, now: .zero) == .stop(call: 2))
-        #expect(machine.stopped(call: 2, now: .zero) == .nothing)
-        #expect(machine.nextDeadline == .milliseconds(500))
-        #expect(machine.deadlineReached(now: .milliseconds(500)) == .start(Self.uart, call: 3))
+        expect(machine.startFailed(call: 1, .inProgress, mayPowerCycle: false, now: .zero), is: .stop(call: 2))
+        expect(machine.stopped(call: 2, now: .zero), is: .nothing)
+        expect(machine.nextDeadline, is: .milliseconds(500))
+        expect(machine.deadlineReached(now: .milliseconds(500)), is: .start(Self.uart, call: 3))
         _ = machine.started(call: 3, now: .seconds(1))
-        #expect(machine.isOn)
+        expect(machine.isOn, is: true)
     }
 
     @Test func `one that stays stuck costs a power cycle where that is allowed`() {
         var machine = Machine()
         _ = machine.adapterChanged(isAvailable: true, now: .zero)
         _ = machine.wishMade(1, Self.uart, now: .zero)
-        #expect(machine.startFailed(call: 1, .inProgress, mayPowerCycle: true, now: .zero) == .stop(call: 2))
+        expect(machine.startFailed(call: 1, .inProgress, mayPowerCycle: true, now: .zero), is: .stop(call: 2))
         _ = machine.stopped(call: 2, now: .zero)
-        #expect(machine.deadlineReached(now: .seconds(1)) == .start(Self.uart, call: 3))
-        #expect(machine.startFailed(call: 3, .inProgress, mayPowerCycle: true, now: .seconds(1)) == .stop(call: 4))
+        expect(machine.deadlineReached(now: .seconds(1)), is: .start(Self.uart, call: 3))
+        expect(machine.startFailed(call: 3, .inProgress, mayPowerCycle: true, now: .seconds(1)), is: .stop(call: 4))
         _ = machine.stopped(call: 4, now: .seconds(1))
-        #expect(machine.deadlineReached(now: .seconds(2)) == .start(Self.uart, call: 5))
-        #expect(
-            machine.startFailed(call: 5, .inProgress, mayPowerCycle: true, now: .seconds(2)) == .powerCycle(call: 6))
-        #expect(machine.adapterChanged(isAvailable: false, now: .seconds(3)) == .nothing)
-        #expect(machine.adapterChanged(isAvailable: true, now: .seconds(4)) == .nothing)
-        #expect(machine.powerCycled(call: 6, now: .seconds(4)) == .start(Self.uart, call: 7))
+        expect(machine.deadlineReached(now: .seconds(2)), is: .start(Self.uart, call: 5))
+        expect(
+            machine.startFailed(call: 5, .inProgress, mayPowerCycle: true, now: .seconds(2)), is: .powerCycle(call: 6))
+        expect(machine.adapterChanged(isAvailable: false, now: .seconds(3)), is: .nothing)
+        expect(machine.adapterChanged(isAvailable: true, now: .seconds(4)), is: .nothing)
+        expect(machine.powerCycled(call: 6, now: .seconds(4)), is: .start(Self.uart, call: 7))
         // Once is enough: what does not help is not repeated.
-        #expect(machine.startFailed(call: 7, .inProgress, mayPowerCycle: true, now: .seconds(5)) == .tellFailure)
+        expect(machine.startFailed(call: 7, .inProgress, mayPowerCycle: true, now: .seconds(5)), is: .tellFailure)
     }
 
     @Test func `else it is told, and tried again now and then`() {
@@ -134,13 +134,13 @@ struct DiscoveryStateMachineTests {
             _ = machine.stopped(call: call + 1, now: .zero)
             _ = machine.deadlineReached(now: .seconds(1))
         }
-        #expect(machine.startFailed(call: 5, .inProgress, mayPowerCycle: false, now: .seconds(1)) == .tellFailure)
-        #expect(machine.nextDeadline == .seconds(11))
-        #expect(machine.deadlineReached(now: .seconds(11)) == .start(Self.uart, call: 6))
-        #expect(machine.wishEnded(1, now: .seconds(11)) == .nothing)
-        #expect(machine.startFailed(call: 6, .other, mayPowerCycle: false, now: .seconds(11)) == .tellFailure)
-        #expect(machine.deadlineReached(now: .seconds(30)) == .nothing)
-        #expect(machine.isIdle)
+        expect(machine.startFailed(call: 5, .inProgress, mayPowerCycle: false, now: .seconds(1)), is: .tellFailure)
+        expect(machine.nextDeadline, is: .seconds(11))
+        expect(machine.deadlineReached(now: .seconds(11)), is: .start(Self.uart, call: 6))
+        expect(machine.wishEnded(1, now: .seconds(11)), is: .nothing)
+        expect(machine.startFailed(call: 6, .other, mayPowerCycle: false, now: .seconds(11)), is: .tellFailure)
+        expect(machine.deadlineReached(now: .seconds(30)), is: .nothing)
+        expect(machine.isIdle, is: true)
     }
 
     @Test func `no order of inputs leaves a search on that nobody wants`() {
@@ -200,7 +200,7 @@ struct DiscoveryStateMachineTests {
                     take(machine.started(call: call, now: now))
                 }
             }
-            #expect(machine.isIdle && machine.nextDeadline == nil, "seed \(seed)")
+            expect(machine.isIdle && machine.nextDeadline == nil, is: true, "seed \(seed)")
         }
     }
 }

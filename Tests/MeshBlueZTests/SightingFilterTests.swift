@@ -13,23 +13,23 @@ struct SightingFilterTests {
 
     @Test func `the same again is no news for a while`() {
         var filter = SightingFilter()
-        #expect(filter.isNews(Self.seen(), now: .zero))
-        #expect(!filter.isNews(Self.seen(), now: .seconds(1)))
-        #expect(!filter.isNews(Self.seen(rssi: -63), now: .seconds(2)))
-        #expect(filter.isNews(Self.seen(), now: .seconds(5)))
-        #expect(!filter.isNews(Self.seen(), now: .seconds(6)))
+        expect(filter.isNews(Self.seen(), now: .zero), is: true)
+        expect(filter.isNews(Self.seen(), now: .seconds(1)), is: false)
+        expect(filter.isNews(Self.seen(rssi: -63), now: .seconds(2)), is: false)
+        expect(filter.isNews(Self.seen(), now: .seconds(5)), is: true)
+        expect(filter.isNews(Self.seen(), now: .seconds(6)), is: false)
     }
 
     @Test func `another device, name or strength is`() {
         var filter = SightingFilter()
-        #expect(filter.isNews(Self.seen(), now: .zero))
-        #expect(filter.isNews(Self.seen("B"), now: .zero))
-        #expect(filter.isNews(Self.seen(name: "Roof 2"), now: .zero))
-        #expect(filter.isNews(Self.seen(name: "Roof 2", rssi: -64), now: .zero))
+        expect(filter.isNews(Self.seen(), now: .zero), is: true)
+        expect(filter.isNews(Self.seen("B"), now: .zero), is: true)
+        expect(filter.isNews(Self.seen(name: "Roof 2"), now: .zero), is: true)
+        expect(filter.isNews(Self.seen(name: "Roof 2", rssi: -64), now: .zero), is: true)
     }
 
     @Test func `addresses without end take no memory without end`() {
         var filter = SightingFilter()
-        for number in 0..<10_000 { #expect(filter.isNews(Self.seen("\(number)"), now: .zero)) }
+        for number in 0..<10_000 { expect(filter.isNews(Self.seen("\(number)"), now: .zero), is: true) }
     }
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-import Glibc
-import MeshDBus
-import MeshLoop
-import MeshTestSupport
+internal import Glibc
+public import MeshDBus
+public import MeshLoop
+internal import MeshTestSupport
 
 /// The interface of what the tests export and send.
-let testInterface = "org.example.Test"
+public let testInterface = "org.example.Test"
 
 /// A bus of the test's own: `dbus-daemon` with a socket in a scratch folder.
-actor DBusTestBus {
-    nonisolated let loop: EventLoop
-    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-    nonisolated let address: String
+public actor DBusTestBus {
+    public nonisolated let loop: EventLoop
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    public nonisolated let address: String
     private let folder: String
     private var daemon: LoopProcess?
     private let exited: Arrival<Void>
 
-    init(_ loop: EventLoop) throws {
+    public init(_ loop: EventLoop) throws {
         self.loop = loop
         var template = Array("/tmp/meshhost-dbus-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw TestFailure("mkdtemp") }
@@ -28,7 +28,7 @@ actor DBusTestBus {
     }
 
     /// Returns when the daemon listens.
-    func start() async throws {
+    public func start() async throws {
         let config = """
             <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
              "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -65,11 +65,11 @@ actor DBusTestBus {
     }
 
     /// Ends the daemon at once.
-    func kill() {
+    public func kill() {
         daemon?.signal(SIGKILL)
     }
 
-    func stop() async {
+    public func stop() async {
         if let daemon {
             daemon.signal(SIGKILL)
             await exited.get()
@@ -80,21 +80,21 @@ actor DBusTestBus {
         rmdir(folder)
     }
 
-    nonisolated func connect() async throws -> DBusConnection {
+    public nonisolated func connect() async throws -> DBusConnection {
         try await DBusConnection.open(address: address, loop: loop)
     }
 }
 
-struct TestFailure: Error {
-    var what: String
+public struct TestFailure: Error {
+    public var what: String
 
-    init(_ what: String) {
+    public init(_ what: String) {
         self.what = what
     }
 }
 
 /// Runs `body` on a new loop with a new bus, and throws when it leaves a handle open.
-func onBus(_ body: @Sendable (isolated LoopActor, DBusTestBus) async throws -> Void) async throws {
+public func onBus(_ body: @Sendable (isolated LoopActor, DBusTestBus) async throws -> Void) async throws {
     try await onLoop { actor in
         let bus = try DBusTestBus(actor.loop)
         do {
@@ -109,7 +109,7 @@ func onBus(_ body: @Sendable (isolated LoopActor, DBusTestBus) async throws -> V
 }
 
 /// Runs `body` with two connections to a new bus, which it need not close.
-func onConnections(
+public func onConnections(
     _ body: @Sendable (isolated LoopActor, _ client: DBusConnection, _ server: DBusConnection) async throws -> Void
 ) async throws {
     try await onBus { actor, bus in
@@ -127,7 +127,7 @@ func onConnections(
     }
 }
 
-func makePipe() throws -> (reading: Int32, writing: Int32) {
+public func makePipe() throws -> (reading: Int32, writing: Int32) {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { throw TestFailure("pipe") }
     // Children of other tests do not inherit them: libuv closes everything in its children.
@@ -135,7 +135,7 @@ func makePipe() throws -> (reading: Int32, writing: Int32) {
 }
 
 /// Returns when there is something to read, or every writing end is closed.
-func untilReadable(
+public func untilReadable(
     _ descriptor: Int32, _ loop: EventLoop, isolation: isolated (any Actor)? = #isolation
 ) async throws {
     let arrival = Arrival<Void>(loop)
@@ -146,18 +146,18 @@ func untilReadable(
 }
 
 /// Values that arrive on the loop; the first is waited for.
-actor Arrival<Value: Sendable> {
-    nonisolated let loop: EventLoop
-    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+public actor Arrival<Value: Sendable> {
+    public nonisolated let loop: EventLoop
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private var values: [Value] = []
     private var waiter: CheckedContinuation<Value, Never>?
 
-    init(_ loop: EventLoop) {
+    public init(_ loop: EventLoop) {
         self.loop = loop
     }
 
     /// On the loop only.
-    nonisolated func arrive(_ value: Value) {
+    public nonisolated func arrive(_ value: Value) {
         assumeIsolated { me in
             if let waiter = me.waiter {
                 me.waiter = nil
@@ -169,21 +169,21 @@ actor Arrival<Value: Sendable> {
     }
 
     /// The next one.
-    func get() async -> Value {
+    public func get() async -> Value {
         if !values.isEmpty { return values.removeFirst() }
         return await withCheckedContinuation { waiter = $0 }
     }
 
     /// All that have come and were not taken.
-    func all() -> [Value] { values }
+    public func all() -> [Value] { values }
 
     /// Forgets them.
-    func clear() { values = [] }
+    public func clear() { values = [] }
 }
 
 extension DBusConnection {
     /// The name of the error that a call ends with; nil when it succeeds.
-    func failure(of call: DBusCall, timeout: Duration = .seconds(25)) async -> String? {
+    public func failure(of call: DBusCall, timeout: Duration = .seconds(25)) async -> String? {
         do throws(DBusError) {
             _ = try await self.call(call, timeout: timeout)
             return nil
@@ -193,12 +193,12 @@ extension DBusConnection {
     }
 
     /// Returns when the bus has handled all that was sent before.
-    func settle() async throws {
+    public func settle() async throws {
         _ = try await bus("GetId")
     }
 
     /// Calls the bus itself.
-    func bus(_ member: String, _ arguments: [DBusValue] = []) async throws -> [DBusValue] {
+    public func bus(_ member: String, _ arguments: [DBusValue] = []) async throws -> [DBusValue] {
         try await call(
             DBusCall(
                 "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
@@ -207,7 +207,7 @@ extension DBusConnection {
     }
 
     /// Sends a signal of the tests' interface.
-    func signal(_ member: String, path: String = "/test", _ arguments: [DBusValue] = []) throws {
+    public func signal(_ member: String, path: String = "/test", _ arguments: [DBusValue] = []) throws {
         try emit(path: path, interface: testInterface, member: member, arguments)
     }
 }

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshDBus
+import MeshDBusTestSupport
 import MeshLoop
 import Testing
 

@@ -3,6 +3,7 @@
 
 import Glibc
 import MeshDBus
+import MeshDBusTestSupport
 import MeshLoop
 import Testing
 

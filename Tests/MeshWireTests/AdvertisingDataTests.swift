@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshTestSupport
 import Testing
 
 @testable import MeshWire
@@ -61,6 +62,26 @@ struct AdvertisingDataTests {
         #expect(data.services.isEmpty && data.manufacturerData.isEmpty && data.transmitPower == nil)
         #expect(data.flags == [.generalDiscoverable, .lowEnergyOnly])
         #expect(skipped == garbage.count)
+    }
+
+    @Test func `whatever comes from the air is read, and written back as it was understood`() {
+        var generator = SplitMix(state: 11)
+        for _ in 0..<20_000 {
+            var bytes = Self.everything
+            // Garbage, or an advertisement with some bytes changed, or cut.
+            switch Int.random(in: 0..<3, using: &generator) {
+            case 0:
+                bytes = (0..<Int.random(in: 0..<64, using: &generator)).map { _ in
+                    .random(in: 0...255, using: &generator)
+                }
+            case 1:
+                for _ in 0..<3 {
+                    bytes[.random(in: 0..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
+                }
+            default: bytes.removeSubrange(Int.random(in: 0..<bytes.count, using: &generator)...)
+            }
+            bytes.withUnsafeBytes { AdvertisingCheck.run($0) }
+        }
     }
 
     @Test func `a scan response behind the padding of its advertisement is read`() {

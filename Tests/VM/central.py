@@ -17,10 +17,10 @@ warnings.filterwarnings("ignore", "Using default MTU value")
 
 
 class Agent(ServiceInterface):
-    """Answers every question with one passkey. It is the default agent, because bleak pairs on a connection of its own.
+    """Answers every question with one passkey, or agrees to all when there is none. It is the default agent, because bleak pairs on a connection of its own.
     bluetoothd forgets it when it is started anew."""
 
-    def __init__(self, passkey):
+    def __init__(self, passkey=None):
         super().__init__("org.bluez.Agent1")
         self.passkey, self.asked = passkey, 0
 
@@ -28,7 +28,8 @@ class Agent(ServiceInterface):
         if not getattr(self, "exported", False):
             bus.bus.export(AGENT, self)
             self.exported = True
-        await bus.call("/org/bluez", "AgentManager1.RegisterAgent", "os", AGENT, "KeyboardOnly")
+        await bus.call("/org/bluez", "AgentManager1.RegisterAgent", "os", AGENT,
+                       "NoInputNoOutput" if self.passkey is None else "KeyboardOnly")
         await bus.call("/org/bluez", "AgentManager1.RequestDefaultAgent", "o", AGENT)
         return self
 
@@ -40,6 +41,10 @@ class Agent(ServiceInterface):
     def RequestPasskey(self, device: "o") -> "u":        # noqa: F821 (D-Bus signatures)
         self.asked += 1
         return self.passkey
+
+    @dbus_method()
+    def RequestAuthorization(self, device: "o"):         # noqa: F821
+        self.asked += 1
 
     @dbus_method()
     def Cancel(self):

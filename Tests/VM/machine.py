@@ -122,9 +122,10 @@ class Bus:
                         Variant(signature, value))
 
     async def remove(self, address):
-        """This machine's side of the bond, and all else that is known of the device."""
-        if await self.device(address):
-            await self.call(ADAPTER, "Adapter1.RemoveDevice", "o", path(address))
+        """This machine's side of the bond, and all else that any adapter knows of the device."""
+        for where in await self.objects():
+            if where.endswith(path(address, "")):
+                await self.call(where.rpartition("/")[0], "Adapter1.RemoveDevice", "o", where)
 
     async def connected(self):
         """Paths of the devices that are connected."""

@@ -108,6 +108,8 @@ extension BlueZService {
             switch step {
             case .useLink: return try makeLink(path, order)
             case .fail:
+                // With bluetoothd or the adapter gone, that is the reason.
+                if failure != .cancelled { _ = try usableAdapter(order.choice) }
                 throw GATTError(error, during: .connect, peer: peer, adapter: adapterName(order.choice))
             case .retry(let delay): await settle(path, disconnects: false, delay)
             case .disconnectThenRetry(let delay): await settle(path, disconnects: true, delay)
@@ -177,6 +179,8 @@ extension BlueZService {
             error = failure
         }
         if watch.isOver, !Task.isCancelled {
+            // A `Disconnect` that is still under way would end the next attempt.
+            await watch.ending?.value
             await settle(path, disconnects: false, .zero)
             return .turnPassed
         }
@@ -232,7 +236,8 @@ extension BlueZService {
                 .inUse,
                 MeshError(
                     .connectionFailed,
-                    "another device of this configuration is connected to \(peer); remove one of them",
+                    "this host has a link to \(peer) already: for another device of the configuration, or for a "
+                        + "pairing that is under way",
                     context: .init(operation: "connect", peer: peer)))
         }
         forgetLoss(path)

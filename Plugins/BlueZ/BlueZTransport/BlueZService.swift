@@ -39,6 +39,8 @@ actor BlueZService {
     private var subscriptions: [DBusMatchToken] = []
     /// Why bluetoothd cannot be used; nil while it can.
     private(set) var outage: BlueZFailure? = .serviceGone
+    /// The error that the log names as the reason.
+    private var toldOutage: String?
     /// The unique name of bluetoothd.
     private(set) var owner: String?
     /// Counts the lives of bluetoothd: what belongs to an earlier one is stale.
@@ -160,9 +162,9 @@ actor BlueZService {
             self.bus = bus
             try await subscribe(bus)
         } catch {
-            log(.info, "no connection to the system bus", [("error", error.description)])
             if let bus { shutDown(bus) }
             outage = BlueZFailure(error, during: .readTree) == .accessDenied ? .accessDenied : .serviceGone
+            tellOutage(error)
         }
     }
 
@@ -285,19 +287,26 @@ actor BlueZService {
             objects.replace(with: reply.first ?? .dictionary(key: "o", value: "a{sa{sv}}", [:]))
             replay()
             outage = nil
+            toldOutage = nil
             retryDelay = Self.retryDelays.lowerBound
         } catch {
             guard life == self.life else { return }
             recorded = nil
-            let failure = BlueZFailure(error, during: .readTree)
-            outage = failure
-            log(.info, "bluetoothd cannot be used", [("error", error.description)])
+            outage = BlueZFailure(error, during: .readTree)
+            tellOutage(error)
             // That it comes to life is told; that it answers again, or lets us, is not.
-            if failure != .serviceGone, users > 0 { retryLater() }
+            if outage != .serviceGone, users > 0 { retryLater() }
         }
         searchesChanged()
         changed()
         if outage == nil { await registerAgent() }
+    }
+
+    /// Once for each reason, however often it is tried again.
+    private func tellOutage(_ error: DBusError) {
+        if toldOutage == error.name { return }
+        toldOutage = error.name
+        log(.info, "bluetoothd cannot be used", [("error", error.description)])
     }
 
     private func replay() {

@@ -236,7 +236,8 @@ extension BlueZFailure {
 
     private static func quoted(_ cause: DBusError?) -> String {
         guard let cause else { return "" }
-        return " (\(cause.message.isEmpty ? cause.name : cause.message))"
+        let name = cause.name.split(separator: ".").last.map(String.init) ?? cause.name
+        return " (\(cause.message.isEmpty ? name : cause.message))"
     }
 }
 

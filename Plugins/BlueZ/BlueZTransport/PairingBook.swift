@@ -45,22 +45,28 @@ struct PairingBook: Sendable {
         var refusal: Refusal?
     }
 
-    private var passkeys: [String: BLEPasskey?] = [:]
-    private var configured: [BLEAddress: BLEPasskey?] = [:]
+    /// A device that is configured here, perhaps without a passkey.
+    private struct Entry: Sendable {
+        var passkey: BLEPasskey?
+    }
+
+    /// By object path.
+    private var linked: [String: Entry] = [:]
+    private var configured: [BLEAddress: Entry] = [:]
     private var attempts: [String: Attempt] = [:]
 
     /// A device that is meant by its address, connected or not.
     mutating func configure(_ target: BLETarget, _ passkey: BLEPasskey?) {
-        if case .address(let address) = target { configured[address] = .some(passkey) }
+        if case .address(let address) = target { configured[address] = Entry(passkey: passkey) }
     }
 
     /// A device that a link exists to, or is made to, by its object path.
     mutating func linkBegan(_ device: String, _ passkey: BLEPasskey?) {
-        passkeys[device] = .some(passkey)
+        linked[device] = Entry(passkey: passkey)
     }
 
     mutating func linkEnded(_ device: String) {
-        passkeys[device] = nil
+        linked[device] = nil
     }
 
     /// A pairing begins; what is asked from here on counts for it.
@@ -75,21 +81,21 @@ struct PairingBook: Sendable {
 
     /// `address` is what bluetoothd says of the device.
     mutating func answer(_ question: Question, from device: String, address: BLEAddress?) -> Answer {
-        let answer = decide(question, passkey(of: device, address))
+        let answer = decide(question, entry(of: device, address))
         if question == .passkey || question == .pinCode { attempts[device]?.passkeyWasAsked = true }
         if case .reject(let refusal) = answer { attempts[device]?.refusal = refusal }
         return answer
     }
 
-    /// Nil for a device that is not configured; within, nil for one without a passkey.
-    private func passkey(of device: String, _ address: BLEAddress?) -> BLEPasskey?? {
-        if let passkey = passkeys[device] { return .some(passkey) }
-        guard let address, let passkey = configured.first(where: { $0.key.matches(address) })?.value else { return nil }
-        return .some(passkey)
+    private func entry(of device: String, _ address: BLEAddress?) -> Entry? {
+        if let entry = linked[device] { return entry }
+        guard let address else { return nil }
+        return configured.first { $0.key.matches(address) }?.value
     }
 
-    private func decide(_ question: Question, _ known: BLEPasskey??) -> Answer {
-        guard let passkey = known else { return .reject(.notConfigured) }
+    private func decide(_ question: Question, _ entry: Entry?) -> Answer {
+        guard let entry else { return .reject(.notConfigured) }
+        let passkey = entry.passkey
         switch question {
         case .passkey:
             guard let passkey else { return .reject(.noPasskey) }

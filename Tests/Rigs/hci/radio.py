@@ -148,14 +148,20 @@ class Radio:
     async def _repeat(self):
         while True:
             await asyncio.sleep(self.settings.repeat_ms / 1000)
-            async with self.advertiser:
-                if not self.advertised or self.connection:
-                    continue
-                if not self.device.is_advertising:
-                    await self.device.start_advertising()
-                    continue
-                for enable in (0, 1):
-                    await self.device.send_command(hci.HCI_LE_Set_Advertising_Enable_Command(enable))
+            try:
+                async with self.advertiser:
+                    await self._advertise_again()
+            except hci.HCI_Error as error:       # a link began in the midst of it; the next time will do
+                self.log("not_advertising", error=repr(error))
+
+    async def _advertise_again(self):
+        if not self.advertised or self.connection:
+            return
+        if not self.device.is_advertising:
+            await self.device.start_advertising()
+            return
+        for enable in (0, 1):
+            await self.device.send_command(hci.HCI_LE_Set_Advertising_Enable_Command(enable))
 
     def close(self):
         """The radio is not heard of again; its links are not ended."""
@@ -186,7 +192,10 @@ class Radio:
             self.controller.link_loss()
             return
         for connection in list(self.device.connections.values()):
-            await connection.disconnect(hci.HCI_CONNECTION_TIMEOUT_ERROR)
+            try:
+                await asyncio.wait_for(connection.disconnect(hci.HCI_CONNECTION_TIMEOUT_ERROR), 2)
+            except (asyncio.TimeoutError, hci.HCI_Error) as error:
+                self.log("link_not_ended", error=repr(error))   # it was gone, and nobody had told
 
     async def advertise(self, on):
         async with self.advertiser:

@@ -7,12 +7,14 @@ import statistics
 import time
 
 import harm
+import machine
 from companion import AWAY, GET_STATS
 from host import bluez, equal
-from hosts import PIN, Pushes, at, device, quiet_client, start, stop
-from world import YARD
+from hosts import PIN, Pushes, at, quiet_client, start, stop
+from world import FREE, YARD
 
 SEEN, BACK = 3, 10      # seconds until a fault is noticed, and from its end until the link is ready
+SECOND = "hci4"         # an adapter besides hci0 that no radio has
 DEATH_SEEN = 1          # the same for a killed bluetoothd
 
 
@@ -82,7 +84,7 @@ async def every_controller_pulled_and_put_in(rig, world):
 
 
 async def bond_lost_by_the_radio_is_made_anew_when_that_is_allowed(rig, world):
-    host = await start(rig, bluez("yard", YARD, pin=PIN, stale_bond_repairs=1000))
+    host = await start(rig, bluez("yard", YARD, pin=PIN, stale_bond_repairs=100))
     pushes = await Pushes(rig, world).start(await host.address("yard"))
     times = _Times(rig, "bond lost by the radio")
     for number in range(1, world.repeats + 1):
@@ -106,9 +108,21 @@ async def bond_lost_by_the_radio_is_told_when_it_is_not(rig, world):
                                          where=lambda each: each["data"].get("disposition") == "permanent")
     equal(failed["data"]["code"], "link.authentication-failed")
     equal(world.told("paired", YARD), 1, "pairings")
-    message = (await device(host, "yard"))["last_error"]["message"]
-    assert "unpair" in message or "stale_bond_repairs" in message, f"no next step in: {message}"
+    assert "unpair" in failed["data"]["text"], f"no next step in: {failed}"
     await stop(host, world)
+
+
+async def another_adapter_is_not_affected(rig, world):
+    await machine.power(True, SECOND)
+    host = await start(rig, bluez("yard", YARD, pin=PIN, adapter="hci0"), bluez("free", FREE, adapter=SECOND))
+    for _ in range(min(world.repeats, 5)):
+        host.events.mark()
+        async with harm.adapter_switched_off(world, YARD):
+            await host.events.event("link.down", device="yard")
+        await host.ready("yard")
+    equal(host.events.count("link.down", device="free"), 0, "lost links on the other adapter")
+    await stop(host, world)
+    await machine.power(False, SECOND)
 
 
 async def host_killed_with_the_device_connected(rig, world):
