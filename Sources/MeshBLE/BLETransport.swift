@@ -112,7 +112,7 @@ public actor BLETransport: DirectTransport, TransportDiagnosing {
         lastCall += 1
         let call = lastCall
         let error = await withTaskCancellationHandler {
-            await withCheckedContinuation { waiter in
+            await withCheckedContinuation { (waiter: Waiter) in
                 // Here and not before: the machine does not know of a call that is cancelled before this runs.
                 if Task.isCancelled {
                     return waiter.resume(
@@ -158,7 +158,7 @@ public actor BLETransport: DirectTransport, TransportDiagnosing {
         lastCall += 1
         let call = lastCall
         let error = await withTaskCancellationHandler {
-            await withCheckedContinuation { sender in
+            await withCheckedContinuation { (sender: Waiter) in
                 if Task.isCancelled {
                     return sender.resume(returning: MeshError(BLEWriteFailure.cancelled, of: subject))
                 }

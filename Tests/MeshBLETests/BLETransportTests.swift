@@ -4,6 +4,7 @@
 import FoundationEssentials
 import MeshBLE
 import MeshLoop
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -70,7 +71,7 @@ struct BLETransportTests {
     }
 
     @Test func `a connect ends wherever its cancellation falls`() async throws {
-        try await onLoop { actor in
+        try await onLoopAlone { actor in
             let bench = BLEBench(actor.loop)
             await bench.central.always(.connect, .hang)
             for rounds in 0..<16 {
