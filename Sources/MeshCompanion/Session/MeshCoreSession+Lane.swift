@@ -20,7 +20,7 @@ extension MeshCoreSession {
         for frame in lead { slot.lead.append(LaneEntry.Lead(frame, expecting: try expectation(of: frame))) }
         slot.deadline = timeout.map { clock.now() + $0 }
         let id = nextNumber()
-        let result = await withTaskCancellationHandler {
+        let result: Result<CommandSlot.Answers, MeshError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 // All looks are here, where the waiting begins: at every `await` the link may end and the caller give up.
                 if let error = refusal(isHandshake: isHandshake) {
