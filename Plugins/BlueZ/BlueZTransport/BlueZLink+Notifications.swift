@@ -29,13 +29,7 @@ extension BlueZLink {
     private func subscribe(
         to path: String, _ handler: @escaping @Sendable (Data) -> Void
     ) async throws(GATTError) {
-        subscribed.insert(path)
-        // Both in one turn: a link that ends in between would leave its sink behind.
-        service.assumeIsolated {
-            $0.setSink(path) { value in
-                if let bytes = value.octets { handler(Data(bytes)) }
-            }
-        }
+        beginSubscription(to: path, handler)
         do throws(GATTError) {
             _ = try await repeatedly(path, "StartNotify", [])
             try requireUp(.subscribe)
@@ -46,6 +40,16 @@ extension BlueZLink {
                 await loop.uncancelled { await self.stopNotifications([path]) }
             }
             throw error
+        }
+    }
+
+    /// In one turn: a link that ends in between would leave its sink behind.
+    private func beginSubscription(to path: String, _ handler: @escaping @Sendable (Data) -> Void) {
+        subscribed.insert(path)
+        service.assumeIsolated {
+            $0.setSink(path) { value in
+                if let bytes = value.octets { handler(Data(bytes)) }
+            }
         }
     }
 
