@@ -108,11 +108,15 @@ public actor BLETransport: DirectTransport, TransportDiagnosing {
     // MARK: Connecting
 
     public func connect() async throws {
-        if Task.isCancelled { throw MeshError(BLELinkFailure(.requested, phase: machine.phase), of: subject) }
         lastCall += 1
         let call = lastCall
         let error = await withTaskCancellationHandler {
-            await withCheckedContinuation { waiter in
+            await withCheckedContinuation { (waiter: Waiter) in
+                // Here and not before: the machine does not know of a call that is cancelled before this runs.
+                if Task.isCancelled {
+                    return waiter.resume(
+                        returning: MeshError(BLELinkFailure(.requested, phase: machine.phase), of: subject))
+                }
                 perform(machine.connectRequested(waiter, id: call, now: loop.now))
             }
         } onCancel: {
@@ -150,11 +154,13 @@ public actor BLETransport: DirectTransport, TransportDiagnosing {
     }
 
     private func send(_ frame: Data, wantsResponse: Bool) async throws {
-        if Task.isCancelled { throw MeshError(BLEWriteFailure.cancelled, of: subject) }
         lastCall += 1
         let call = lastCall
         let error = await withTaskCancellationHandler {
-            await withCheckedContinuation { sender in
+            await withCheckedContinuation { (sender: Waiter) in
+                if Task.isCancelled {
+                    return sender.resume(returning: MeshError(BLEWriteFailure.cancelled, of: subject))
+                }
                 let outgoing = OutgoingFrame(frame: frame, wantsResponse: wantsResponse, sender: sender)
                 perform(machine.writeRequested(outgoing, id: call, length: frame.count, now: loop.now))
             }

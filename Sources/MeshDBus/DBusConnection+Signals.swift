@@ -88,9 +88,10 @@ extension DBusConnection {
 
     /// Tells the bus of a rule; `added` is called before the next message is dispatched.
     private func tell(_ rule: String, added: @escaping () -> Void) async throws(DBusError) {
-        let serial = try transport.send(DBusMessage(.bus("AddMatch", [.string(rule)])))
+        let reply = try transport.send(
+            DBusMessage(.bus("AddMatch", [.string(rule)])), awaitingReplyWithin: Self.busTimeout, arrived: added)
         do throws(DBusError) {
-            _ = try await transport.reply(withSerial: serial, within: Self.busTimeout, arrived: added)
+            _ = try await transport.reply(reply)
         } catch {
             // The bus has added it, or will: it was told to. After its refusal there is nothing to remove.
             if error.name == DBusError.cancelled || error.name == DBusError.noReply { forget(rule) }

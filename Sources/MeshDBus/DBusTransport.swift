@@ -14,7 +14,7 @@ internal import MeshLoop
 /// - After a reply that a task awaits the next message waits until that task has run on the loop. The runtime resumes
 ///   every continuation on the executor that its task prefers, and without one on a thread of the global pool, which only
 ///   then comes back to the loop: the order of jobs on the loop says nothing. So whoever is resumed reports back
-///   (``reply(withSerial:within:isolation:arrived:)``), and messages go on at the end of that turn. By then the task has
+///   (``reply(_:isolation:)``), and messages go on at the end of that turn. By then the task has
 ///   also come back to an actor on this loop that called, however many jobs that took, and has run to its next `await`
 ///   that waits. (A turn ends after some thousand jobs, even if there are more; then, and then only, may a message overtake.)
 /// - Replies are matched to calls here, by their serial. libdbus's pending calls would end with "no reply" at the end of
@@ -28,6 +28,12 @@ final class DBusTransport: @unchecked Sendable {
     private struct Waiting {
         let deadline: LoopTimer
         let completion: Completion
+    }
+
+    /// The reply to a call that has been sent.
+    struct AwaitedReply {
+        fileprivate let serial: UInt32
+        fileprivate let result: LoopResult<Result<DBusMessage, DBusError>>
     }
 
     /// More than are read in one turn unless they are tiny.
@@ -178,29 +184,34 @@ final class DBusTransport: @unchecked Sendable {
         to message: DBusMessage, within timeout: Duration, isolation: isolated (any Actor)? = #isolation
     ) async throws(DBusError) -> DBusMessage {
         if Task.isCancelled { throw Self.cancelled }
-        return try await reply(withSerial: send(message), within: timeout)
+        return try await reply(send(message, awaitingReplyWithin: timeout))
     }
 
-    /// Waits for the reply to what has just been sent with this serial.
+    /// Sends a call whose reply ``reply(_:isolation:)`` must be asked for.
     ///
     /// `arrived` is called when a reply that is no error is dispatched, before the next message is: what must be in place
     /// for that is put there.
+    func send(
+        _ message: DBusMessage, awaitingReplyWithin timeout: Duration, arrived: @escaping () -> Void = {}
+    ) throws(DBusError) -> AwaitedReply {
+        let reply = AwaitedReply(serial: try send(message), result: LoopResult())
+        // Before anything is awaited: a reply or a cancellation may come at any time from now on.
+        self.await(reply.serial, within: timeout) { result in
+            if case .success = result { arrived() }
+            self.resumedTasks += 1
+            reply.result.set(result)
+        }
+        return reply
+    }
+
+    /// Waits for the reply to what has just been sent.
     func reply(
-        withSerial serial: UInt32, within timeout: Duration, isolation: isolated (any Actor)? = #isolation,
-        arrived: @escaping () -> Void = {}
+        _ reply: AwaitedReply, isolation: isolated (any Actor)? = #isolation
     ) async throws(DBusError) -> DBusMessage {
         let result = await withTaskCancellationHandler {
-            // A closure runs on the caller's actor only if it captures it; otherwise it would leave the loop.
-            _ = isolation
-            return await withCheckedContinuation { continuation in
-                self.await(serial, within: timeout) { result in
-                    if case .success = result { arrived() }
-                    self.resumedTasks += 1
-                    continuation.resume(returning: result)
-                }
-            }
+            await reply.result.get(isolation: isolation)
         } onCancel: {
-            loop.perform { self.end(serial, Self.cancelled) }
+            loop.perform { self.end(reply.serial, Self.cancelled) }
         }
         assert(loop.isOnLoop)
         loop.atEndOfTurn {

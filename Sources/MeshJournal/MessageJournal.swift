@@ -80,7 +80,7 @@ public actor MessageJournal {
         isClosed = true
         let end = enqueue(.read) { database in database.close() }
         // It can only have been closed already.
-        try? await end.get()
+        _ = await end.get()
     }
 
     /// Keeps a message. When it returns, the message has survived what ``JournalSettings/durability`` says. nil: it is in
@@ -187,7 +187,7 @@ public actor MessageJournal {
     func submit<Value: Sendable>(
         _ kind: JournalOperation.Kind, device: String?,
         _ work: @escaping @Sendable (JournalDatabase, JournalMoment) throws(JournalError) -> Value
-    ) throws(MeshError) -> JournalResult<Value> {
+    ) throws(MeshError) -> LoopResult<Result<Value, JournalError>> {
         if isClosed { throw MeshError(JournalError.closed, path: path).adding(device: device) }
         guard queue.count < Self.maximumWaiting else {
             throw MeshError(
@@ -201,8 +201,8 @@ public actor MessageJournal {
     private func enqueue<Value: Sendable>(
         _ kind: JournalOperation.Kind,
         _ work: @escaping @Sendable (JournalDatabase) throws(JournalError) -> Value
-    ) -> JournalResult<Value> {
-        let result = JournalResult<Value>()
+    ) -> LoopResult<Result<Value, JournalError>> {
+        let result = LoopResult<Result<Value, JournalError>>()
         queue.append(
             JournalOperation(
                 kind: kind,
@@ -221,10 +221,10 @@ public actor MessageJournal {
 
     /// Waits for a result.
     private func value<Value: Sendable>(
-        of result: JournalResult<Value>, device: String?
+        of result: LoopResult<Result<Value, JournalError>>, device: String?
     ) async throws(MeshError) -> Value {
         do throws(JournalError) {
-            return try await result.get()
+            return try await result.get().get()
         } catch {
             throw MeshError(error, path: path).adding(device: device)
         }

@@ -31,11 +31,12 @@ extension EventLoop {
         }
 
         func wait(_ delay: Duration) async -> Bool {
-            if isCancelled { return false }
-            let timer = LoopTimer(loop)
-            self.timer = timer
-            return await withCheckedContinuation { continuation in
+            await withCheckedContinuation { continuation in
+                // Looked at where the waiting begins: other jobs run at every `await`.
+                if isCancelled { return continuation.resume(returning: false) }
                 waiter = continuation
+                let timer = LoopTimer(loop)
+                self.timer = timer
                 timer.schedule(after: delay) { self.end(true) }
             }
         }

@@ -232,19 +232,16 @@ final class ModuleInstance: @unchecked Sendable {
 
     /// Stops the module, waits for its answer, and destroys the instance. May be called again and at the same time.
     func shutDown() async {
-        switch phase {
-        case .ended: return
-        case .running, .stopping: break
-        }
         await withCheckedContinuation { continuation in
-            if case .stopping(let timer, let waiters) = phase {
-                phase = .stopping(timer, waiters + [continuation])
-                return
+            switch phase {
+            case .ended: continuation.resume()
+            case .stopping(let timer, let waiters): phase = .stopping(timer, waiters + [continuation])
+            case .running:
+                let timer = LoopTimer(loop)
+                timer.schedule(after: stopDeadline) { self.abandon() }
+                phase = .stopping(timer, [continuation])
+                if timed("stop", { module.ops.stop(handle) }) != MH_OK { abandon() }
             }
-            let timer = LoopTimer(loop)
-            timer.schedule(after: stopDeadline) { self.abandon() }
-            phase = .stopping(timer, [continuation])
-            if timed("stop", { module.ops.stop(handle) }) != MH_OK { abandon() }
         }
     }
 

@@ -11,11 +11,13 @@ public import MeshTransportAPI
 /// Pinned to the host's loop. `receivedData` gives back-pressure: what the consumer does not take fills a bounded queue,
 /// then the module is told to stop reading. Frames are lost, and counted, only when a module does not heed that.
 public actor ModuleTransport: DirectTransport, TransportDiagnosing {
-    typealias Waiter = CheckedContinuation<mh_status, Never>
+    typealias Waiter = LoopResult<mh_status>
 
     /// One connection attempt and the link it becomes. Belongs to the transport's isolation.
     private final class Link {
         let id: mh_link
+        /// The call of `connect` that it is for.
+        let call: UInt64
         let instance: ModuleInstance
         let frames: FrameQueue
         var info = LinkInfo(maximumFrameLength: 0, peer: "")
@@ -23,8 +25,9 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
         var lastNumber: UInt32 = 0
         var framesSent = 0
 
-        init(id: mh_link, instance: ModuleInstance, frames: FrameQueue) {
+        init(id: mh_link, call: UInt64, instance: ModuleInstance, frames: FrameQueue) {
             self.id = id
+            self.call = call
             self.instance = instance
             self.frames = frames
         }
@@ -49,6 +52,7 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
     private let limits: ModuleSettings
     private let instances: ModuleInstances
     private var state = State.idle
+    private var lastCall: UInt64 = 0
     private var closingWaiters: [CheckedContinuation<Void, Never>] = []
     private var frames: FrameQueue?
     /// The link before this one, whose adapter the module may still report.
@@ -68,33 +72,44 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
 
     public func connect() async throws {
         while case .closing = state { await closed() }
-        guard case .idle = state else {
-            if case .up = state { return }
-            throw fault(MeshError(.invalidArgument, "the link is being connected already"))
+        lastCall += 1
+        let call = lastCall
+        let error = await withTaskCancellationHandler {
+            await withCheckedContinuation { begin(call, $0) }
+        } onCancel: {
+            loop.perform { self.assumeIsolated { $0.cancelAttempt(call) } }
         }
-        if Task.isCancelled { throw fault(MeshError(.cancelled, "the attempt was cancelled")) }
+        if let error { throw fault(error) }
+    }
+
+    /// Begins an attempt where its waiting begins, so that nothing comes between a look at the state and its change. Runs in
+    /// the task that waits: a cancellation is either seen here or comes later.
+    private func begin(_ call: UInt64, _ attempt: CheckedContinuation<MeshError?, Never>) {
+        switch state {
+        case .idle: break
+        case .up: return attempt.resume(returning: nil)
+        case .connecting, .closing:
+            let error = MeshError(.invalidArgument, "the link is being connected already")
+            return attempt.resume(returning: error)
+        }
+        if Task.isCancelled {
+            return attempt.resume(returning: MeshError(.cancelled, "the attempt was cancelled"))
+        }
         let instance: ModuleInstance
         do throws(MeshError) {
             instance = try instances.instance(for: settings)
         } catch {
-            throw fault(error)
+            return attempt.resume(returning: error)
         }
         if let last { last.instance.forgetLink(last.link) }
         let (id, frames) = instance.openLink(for: self)
         last = (instance, id)
-        let link = Link(id: id, instance: instance, frames: frames)
+        let link = Link(id: id, call: call, instance: instance, frames: frames)
         self.frames = frames
-        let error = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                state = .connecting(link, continuation)
-                let status = instance.connect(id, device: settings.device, options: settings.written)
-                // An op that fails is not followed by link_down.
-                if status != MH_OK { over(link, status, detail: "") }
-            }
-        } onCancel: {
-            loop.perform { self.assumeIsolated { $0.cancelAttempt(id) } }
-        }
-        if let error { throw fault(error) }
+        state = .connecting(link, attempt)
+        let status = instance.connect(id, device: settings.device, options: settings.written)
+        // An op that fails is not followed by link_down.
+        if status != MH_OK { over(link, status, detail: "") }
     }
 
     public func disconnect() async {
@@ -159,8 +174,8 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
 
     // MARK: Ending
 
-    private func cancelAttempt(_ id: mh_link) {
-        if case .connecting(let link, let attempt) = state, link.id == id { close(link, attempt: attempt) }
+    private func cancelAttempt(_ call: UInt64) {
+        if case .connecting(let link, let attempt) = state, link.call == call { close(link, attempt: attempt) }
     }
 
     private func close(_ link: Link, attempt: CheckedContinuation<MeshError?, Never>?) {
@@ -179,8 +194,9 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
     }
 
     private func closed() async {
-        guard case .closing = state else { return }
-        await withCheckedContinuation { closingWaiters.append($0) }
+        await withCheckedContinuation {
+            if case .closing = state { closingWaiters.append($0) } else { $0.resume() }
+        }
     }
 
     /// The link, or the attempt, has ended.
@@ -208,7 +224,7 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
             settings.environment.linkEvents(.down(reason: nil))
         }
         let ended = if case .closing = before { MH_ECLOSED } else { status >= 0 ? MH_ECLOSED : status }
-        for waiter in link.sends.removeAll() { waiter.resume(returning: ended) }
+        for waiter in link.sends.removeAll() { waiter.set(ended) }
         let waiters = closingWaiters
         closingWaiters = []
         for waiter in waiters { waiter.resume() }
@@ -255,7 +271,7 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
     func sendDone(_ cookie: UInt64, _ status: mh_status) -> Bool {
         guard case .up(let link) = state else { return true }
         switch link.sends.done(cookie) {
-        case .resume(let waiter): waiter.resume(returning: status)
+        case .resume(let waiter): waiter.set(status)
         case .nobodyWaits: break
         case .unexpected: return false
         }
@@ -273,7 +289,7 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
             if accepted == MH_OK, done == nil {
                 link.sends.frameAccepted(next.cookie, next.waiter)
             } else {
-                next.waiter.resume(returning: accepted == MH_OK ? done ?? MH_OK : accepted)
+                next.waiter.set(accepted == MH_OK ? done ?? MH_OK : accepted)
             }
         }
     }
@@ -306,9 +322,16 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
             if answer.accepted == MH_AGAIN, link.sends.isFull {
                 throw fault(MeshError(.queueFull, "too many frames wait to be sent"), "send")
             }
+            // In the ledger before anything is awaited: the module may tell of the frame at any time from now on.
+            let outcome = Waiter()
+            if answer.accepted == MH_OK {
+                link.sends.frameAccepted(cookie, outcome)
+            } else {
+                link.sends.frameWaits(
+                    .init(cookie: cookie, frame: frame, withoutResponse: withoutResponse, waiter: outcome))
+            }
             status = await withTaskCancellationHandler {
-                // A closure stays on the actor only if it captures it.
-                await self.outcome(link, cookie, frame, withoutResponse, isAccepted: answer.accepted == MH_OK)
+                await outcome.get(isolation: self)
             } onCancel: {
                 loop.perform { self.assumeIsolated { $0.cancelSend(cookie) } }
             }
@@ -342,22 +365,8 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
         return true
     }
 
-    /// Waits for the end of a frame that the module has accepted, or has no room for yet.
-    private func outcome(
-        _ link: Link, _ cookie: UInt64, _ frame: Data, _ withoutResponse: Bool, isAccepted: Bool
-    ) async -> mh_status {
-        await withCheckedContinuation { waiter in
-            if isAccepted {
-                link.sends.frameAccepted(cookie, waiter)
-            } else {
-                link.sends.frameWaits(
-                    .init(cookie: cookie, frame: frame, withoutResponse: withoutResponse, waiter: waiter))
-            }
-        }
-    }
-
     private func cancelSend(_ cookie: UInt64) {
-        if case .up(let link) = state { link.sends.cancel(cookie)?.resume(returning: MH_ECANCELED) }
+        if case .up(let link) = state { link.sends.cancel(cookie)?.set(MH_ECANCELED) }
     }
 
     private func fault(_ error: MeshError, _ operation: String = "connect") -> MeshError {

@@ -4,7 +4,8 @@
 internal import CTransportABI
 internal import FoundationEssentials
 
-/// Which sends of one link wait for what. Pure: the waiter is a continuation in the host, a number in tests.
+/// Which sends of one link wait for what. Pure: the waiter is a ``LoopResult`` in the host, a number in tests.
+/// A frame is entered in the same turn in which the module gets it, so that every `tx_done` and `writable` finds it.
 ///
 /// ```
 /// offered ──MH_OK──▶ accepted ──tx_done──▶ over

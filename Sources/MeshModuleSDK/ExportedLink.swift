@@ -36,6 +36,8 @@ actor ExportedLink {
     private let executor: LoopTaskExecutor
     private var task: Task<Void, Never>?
     private var isEnding = false
+    /// The host had no room, and has not said since that it has.
+    private var isHostFull = false
     private var receiver: CheckedContinuation<Void, Never>?
     private var outgoing: [Outgoing] = []
     private var head = 0
@@ -117,8 +119,12 @@ actor ExportedLink {
         }
         for await frame in frames {
             while host.receive(id, frame) == MH_AGAIN {
+                isHostFull = true
                 if isEnding { return }
-                await withCheckedContinuation { receiver = $0 }
+                await withCheckedContinuation {
+                    // The host may have said so before this began to wait.
+                    if isHostFull, !isEnding { receiver = $0 } else { $0.resume() }
+                }
             }
             if isEnding { return }
         }
@@ -126,6 +132,7 @@ actor ExportedLink {
 
     /// The host has room again.
     func receiveReady() {
+        isHostFull = false
         receiver?.resume()
         receiver = nil
         if let direct {

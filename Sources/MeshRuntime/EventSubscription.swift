@@ -130,7 +130,7 @@ public final class EventSubscription: AsyncSequence, @unchecked Sendable {
                     if head < buffer.count || untoldDrops > 0 || isFinished { $0.resume() } else { waiter = $0 }
                 }
             } onCancel: {
-                // Runs after the waiter is in place: this job has not left the loop yet.
+                // Before the waiter is in place, too: the waiter then finds the end.
                 bus.loop.perform { self.cancel() }
             }
         }

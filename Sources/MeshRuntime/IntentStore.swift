@@ -69,9 +69,13 @@ public actor IntentStore {
         } else if !isWriting, waiters.isEmpty, isDurable {
             return
         }
-        if !isWriting { startWriting() }
         let wanted = revision
-        let failure = await withCheckedContinuation { waiters.append((wanted, $0)) }
+        let failure = await withCheckedContinuation { (continuation: CheckedContinuation<MeshError?, Never>) in
+            // The writing may have ended, with this change or without it, since the look above.
+            if durableRevision >= wanted { return continuation.resume(returning: nil) }
+            waiters.append((wanted, continuation))
+            if !isWriting { startWriting() }
+        }
         if let failure { throw failure.adding(device: device) }
     }
 

@@ -11,14 +11,18 @@ public import MeshTransportAPI
 /// host's loop. For each link the calls are:
 ///
 /// ```
+/// linkOpened
 /// linkEstablished ──────────────(returns: the device is ready)
 ///      frameReceived, frameReceived, …                        linkLost
 /// ```
 ///
 /// ``frameReceived(_:)`` may come before ``linkEstablished(_:)`` has returned, and is where the handshake's answers arrive.
-/// After ``linkLost(reason:)`` was called, nothing comes until the next ``linkEstablished(_:)``.
+/// After ``linkLost(reason:)`` was called, nothing comes until the next ``linkOpened(_:)``.
 public protocol LinkSession: Sendable {
-    /// The link is up. Does the handshake and returns when the device has answered it; else throws, and the attempt has
+    /// The link is up. A plain call on the loop's thread, so that it comes before the first frame whatever is queued.
+    func linkOpened(_ link: EstablishedLink)
+
+    /// Does the handshake and returns when the device has answered it; else throws, and the attempt has
     /// failed. The task is cancelled when the link ends or the handshake's deadline passes: throw then, promptly.
     func linkEstablished(_ link: EstablishedLink) async throws(MeshError)
 
@@ -77,6 +81,7 @@ public struct EstablishedLink: Sendable {
 public struct DrainSession: LinkSession {
     public init() {}
 
+    public func linkOpened(_ link: EstablishedLink) {}
     public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {}
     public func frameReceived(_ frame: Data) {}
     public func linkLost(reason: MeshError?) async {}

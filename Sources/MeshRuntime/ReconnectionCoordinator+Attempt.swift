@@ -88,7 +88,7 @@ extension ReconnectionCoordinator {
     private func serve(
         _ link: EstablishedLink, _ frames: AsyncStream<Data>, _ session: any LinkSession, _ device: Device
     ) async -> MeshError? {
-        // Immediate: the session hears of the link before it gets the first frame.
+        session.linkOpened(link)
         let handshake = Task.immediate(executorPreference: loop.taskExecutor) { await self.shakeHands(link, session) }
         if let direct = link.direct {
             // By plain calls; the stream then only tells the end of the link.

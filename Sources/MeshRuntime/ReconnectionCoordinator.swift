@@ -29,6 +29,7 @@ public actor ReconnectionCoordinator {
     private var armedDeadline: Duration?
     private var isShuttingDown = false
     private var lastTransportNumber = 0
+    private var shutDownLimiter: LoopTimer?
     private var shutDownWaiters: [CheckedContinuation<Void, Never>] = []
 
     /// `wallClock` gives the time since 1970-01-01 UTC; it serves only releases with a time limit.
@@ -97,7 +98,9 @@ public actor ReconnectionCoordinator {
         let device = try known(name)
         guard machine.snapshot(name, now: loop.now)?.intent == .connect else { return false }
         apply(machine.perform(.release(for: nil), name, now: loop.now))
-        if device.attempt != nil { await withCheckedContinuation { device.endWaiters.append($0) } }
+        await withCheckedContinuation {
+            if device.attempt != nil { device.endWaiters.append($0) } else { $0.resume() }
+        }
         return true
     }
 
@@ -156,12 +159,14 @@ public actor ReconnectionCoordinator {
             device.isBeingRemoved = true
             apply(machine.removeDevice(name, now: loop.now))
         }
-        if !devices.isEmpty || runningTasks > 0 {
+        await withCheckedContinuation { continuation in
+            if devices.isEmpty, runningTasks == 0 { return continuation.resume() }
+            shutDownWaiters.append(continuation)
             let limiter = LoopTimer(loop)
             limiter.schedule(after: limit) { self.endShutDown() }
-            await withCheckedContinuation { shutDownWaiters.append($0) }
-            limiter.cancel()
+            shutDownLimiter = limiter
         }
+        shutDownLimiter = nil
         timer = nil
         for name in devices.keys.sorted() { log(.warning, "a link did not end in time", [("device", name)]) }
         return devices.isEmpty
@@ -174,8 +179,9 @@ public actor ReconnectionCoordinator {
     }
 
     private func removal(of name: String) async {
-        guard let device = devices[name] else { return }
-        await withCheckedContinuation { device.removalWaiters.append($0) }
+        await withCheckedContinuation {
+            if let device = devices[name] { device.removalWaiters.append($0) } else { $0.resume() }
+        }
     }
 
     /// A task of an attempt has ended.

@@ -4,6 +4,7 @@
 import FoundationEssentials
 import MeshBLE
 import MeshLoop
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -65,6 +66,19 @@ struct BLETransportTests {
             }
             await bench.transport.disconnect()
             try await bench.transport.connect()
+            await bench.transport.disconnect()
+        }
+    }
+
+    @Test func `a connect ends wherever its cancellation falls`() async throws {
+        try await onLoopAlone { actor in
+            let bench = BLEBench(actor.loop)
+            await bench.central.always(.connect, .hang)
+            for rounds in 0..<16 {
+                let attempt = Task(executorPreference: actor.loop.taskExecutor) { await bench.failConnect() }
+                actor.loop.perform(afterRounds: rounds) { attempt.cancel() }
+                #expect(await attempt.value?.code == .cancelled)
+            }
             await bench.transport.disconnect()
         }
     }

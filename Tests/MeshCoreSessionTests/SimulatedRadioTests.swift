@@ -142,6 +142,34 @@ struct SimulatedRadioTests {
         await session.stop()
     }
 
+    @Test func `a call and a stop meet anywhere, and both end`() async throws {
+        try await onLoop { actor in
+            let (loop, executor) = (actor.loop, actor.loop.taskExecutor)
+            let settings = SimulatedRadioSettings(
+                advertInterval: .zero, messageInterval: .zero, rxLogInterval: .zero, answerDelay: .zero)
+            let link = SimulatedRadioTransport(
+                loop: loop, settings: settings, environment: TransportEnvironment(log: .none, linkEvents: { _ in }))
+            let session = MeshCoreSession(transport: link, environment: MeshSessionEnvironment(executor: executor))
+            for rounds in 0..<24 {
+                try await withTaskExecutorPreference(executor) {
+                    try await session.start()
+                    let ready = Task(executorPreference: executor) { try? await session.ready() }
+                    try await session.ready()
+                    await ready.value
+                }
+                let call = Task(executorPreference: executor) { try? await session.channels().count }
+                let given = Task(executorPreference: executor) { try? await session.channels().count }
+                loop.perform(afterRounds: rounds) {
+                    given.cancel()
+                    _ = Task(executorPreference: executor) { await session.stop() }
+                }
+                _ = await call.value
+                _ = await given.value
+                await withTaskExecutorPreference(executor) { await session.stop() }
+            }
+        }
+    }
+
     @Test func `a host has it run on its loop`() async throws {
         let threads = Mutex<Set<pthread_t>>([])
         let log = LogSink(threshold: .debug) { _, _, _ in threads.withLock { _ = $0.insert(pthread_self()) } }

@@ -108,7 +108,7 @@ extension MessageJournal {
         _ kind: JournalOperation.Kind = .read,
         _ work: @escaping @Sendable (JournalDatabase) throws(JournalError) -> Value
     ) async throws -> Value {
-        try await submit(kind, device: nil) { database, _ throws(JournalError) in try work(database) }.get()
+        try await submit(kind, device: nil) { database, _ throws(JournalError) in try work(database) }.get().get()
     }
 
     /// Runs a statement behind the journal's back, as somebody with `sqlite3` might.

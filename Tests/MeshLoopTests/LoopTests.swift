@@ -167,6 +167,37 @@ struct LoopTests {
         #expect(threw)
     }
 
+    @Test func `a sleep ends wherever its cancellation falls`() async throws {
+        try await onLoop { actor in
+            let loop = actor.loop
+            for rounds in 0..<16 {
+                let task = Task(executorPreference: loop.taskExecutor) {
+                    do throws(CancellationError) {
+                        try await loop.sleep(for: .seconds(3_600))
+                        return false
+                    } catch { return true }
+                }
+                loop.perform(afterRounds: rounds) { task.cancel() }
+                #expect(await task.value)
+            }
+        }
+    }
+
+    @Test func `a result reaches its waiter whichever comes first`() async throws {
+        try await onLoop { actor in
+            let loop = actor.loop
+            for rounds in 0..<16 {
+                let result = LoopResult<Int>()
+                let task = Task(executorPreference: loop.taskExecutor) {
+                    _ = actor
+                    return await result.get()
+                }
+                loop.perform(afterRounds: rounds) { result.set(rounds) }
+                #expect(await task.value == rounds)
+            }
+        }
+    }
+
     @Test func `blocking work runs elsewhere and its result comes back`() async throws {
         let wasElsewhere = try await onLoop { actor in
             let loop = actor.loop

@@ -134,6 +134,20 @@ import Testing
         }
     }
 
+    @Test func `a module that is writable before its sender waits gets the frame`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("rude", actor.loop)
+            let transport = try bench.transport(["mode": "choosy"])
+            try await transport.connect()
+            // In a task that prefers the loop, what the module has said is dealt with before the sender can wait.
+            try await Task(executorPreference: actor.loop.taskExecutor) {
+                for byte in 0..<3 as Range<UInt8> { try await transport.send(Data([byte])) }
+            }.value
+            await transport.disconnect()
+            await bench.factory.shutDown()
+        }
+    }
+
     @Test func `a cancelled send returns at once and stays accounted for`() async throws {
         try await onLoop { actor in
             var settings = ModuleSettings()

@@ -177,6 +177,41 @@ import Testing
         }
     }
 
+    @Test func `a cancellation between any two jobs of an attempt ends it`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let transport = try bench.transport(["script": "hang"])
+            for rounds in 0..<16 {
+                let attempt = Task(executorPreference: actor.loop.taskExecutor) {
+                    await code { try await transport.connect() }
+                }
+                actor.loop.perform(afterRounds: rounds) { attempt.cancel() }
+                #expect(await attempt.value == .cancelled)
+            }
+            await bench.factory.shutDown()
+        }
+    }
+
+    @Test func `of two attempts at once, one is refused`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            for rounds in 0..<8 {
+                let transport = try bench.transport(["script": "hang"], device: "roof\(rounds)")
+                let (executor, loop) = (actor.loop.taskExecutor, actor.loop)
+                let first = Task(executorPreference: executor) { await code { try await transport.connect() } }
+                loop.perform(afterRounds: rounds) {
+                    _ = Task(executorPreference: executor) {
+                        let refused = await code { try await transport.connect() }
+                        #expect(refused == .invalidArgument)
+                        first.cancel()
+                    }
+                }
+                #expect(await first.value == .cancelled)
+            }
+            await bench.factory.shutDown()
+        }
+    }
+
     @Test func `concurrent sends keep their order and a failing one fails alone`() async throws {
         try await onLoop { actor in
             let bench = try Bench("scripted", actor.loop)

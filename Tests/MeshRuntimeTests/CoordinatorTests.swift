@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import MeshLoop
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -54,6 +55,29 @@ struct CoordinatorTests {
             try await host.coordinator.perform(.release(for: nil), "roof")
             await host.coordinator.resume("roof")
             #expect(try await host.coordinator.status(of: "roof").link.waiting == .released)
+        }
+    }
+
+    @Test func `a pause returns wherever the end of the link falls`() async throws {
+        try await Host.run { host in
+            let events = await host.listen(EventFilter(types: ["link.ready"]))
+            try await host.add(session: ScriptedSession(host.loop, isWilling: true), isWilling: true)
+            let transport = await host.transports.take()
+            for rounds in 0..<24 {
+                await events.next("link.ready")
+                let pause = await host.actor.run { [coordinator = host.coordinator, loop = host.loop] _ in
+                    let executor = loop.taskExecutor
+                    loop.performLater { transport.assumeIsolated { $0.lose(MeshError(.linkClosed, "gone")) } }
+                    return await withCheckedContinuation { continuation in
+                        loop.perform(afterRounds: rounds) {
+                            let pause = Task(executorPreference: executor) { try await coordinator.pause("roof") }
+                            continuation.resume(returning: pause)
+                        }
+                    }
+                }
+                #expect(try await pause.value)
+                await host.coordinator.resume("roof")
+            }
         }
     }
 

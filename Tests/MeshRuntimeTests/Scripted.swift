@@ -139,9 +139,12 @@ actor ScriptedSession: LinkSession {
         told = Inbox(loop)
     }
 
+    nonisolated func linkOpened(_ link: EstablishedLink) {
+        assumeIsolated { $0.link = link }
+        told.assumeIsolated { $0.put(.established(link.generation)) }
+    }
+
     func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {
-        self.link = link
-        await told.put(.established(link.generation))
         if isWilling { return }
         let failure = await withTaskCancellationHandler {
             await withCheckedContinuation { handshake = $0 }

@@ -17,3 +17,11 @@ public func onLoop<Result: Sendable>(
         throw error
     }
 }
+
+extension EventLoop {
+    /// Runs `work` when the queue has been gone through so many times: between two given jobs of a task that prefers the
+    /// loop. From the loop's thread.
+    public func perform(afterRounds rounds: Int, _ work: @escaping @Sendable () -> Void) {
+        if rounds == 0 { work() } else { perform { self.perform(afterRounds: rounds - 1, work) } }
+    }
+}

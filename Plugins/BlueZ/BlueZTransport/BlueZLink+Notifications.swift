@@ -29,8 +29,7 @@ extension BlueZLink {
     private func subscribe(
         to path: String, _ handler: @escaping @Sendable (Data) -> Void
     ) async throws(GATTError) {
-        subscribed.insert(path)
-        await service.setSink(path) { handler(Data($0)) }
+        beginSubscription(to: path, handler)
         do throws(GATTError) {
             _ = try await repeatedly(path, "StartNotify", [])
             try requireUp(.subscribe)
@@ -42,6 +41,12 @@ extension BlueZLink {
             }
             throw error
         }
+    }
+
+    /// In one turn: a link that ends in between would leave its sink behind.
+    private func beginSubscription(to path: String, _ handler: @escaping @Sendable (Data) -> Void) {
+        subscribed.insert(path)
+        service.assumeIsolated { $0.setSink(path) { handler(Data($0)) } }
     }
 
     private func acquireNotifications(

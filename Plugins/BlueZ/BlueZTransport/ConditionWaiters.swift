@@ -41,15 +41,17 @@ struct ConditionWaiters {
 extension BlueZService {
     /// Waits until `condition` holds: true at once if it does; false when the time is over or the task is cancelled.
     func wait(upTo limit: Duration, until condition: @escaping ConditionWaiters.Condition) async -> Bool {
-        if condition(self) { return true }
         let serial = nextSerial()
-        let timer = LoopTimer(loop)
-        timer.schedule(after: limit) { self.waiters.end(serial) }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                if Task.isCancelled {
+                // Looked at where the waiting begins: other jobs run at every `await`, and none of them would tell again.
+                if condition(self) {
+                    continuation.resume(returning: true)
+                } else if Task.isCancelled {
                     continuation.resume(returning: false)
                 } else {
+                    let timer = LoopTimer(self.loop)
+                    timer.schedule(after: limit) { self.waiters.end(serial) }
                     self.waiters.add(serial, condition, continuation, timer)
                 }
             }

@@ -42,12 +42,17 @@ struct TurnQueue {
 extension BlueZService {
     /// Waits for the turn to make links on an adapter. False when the task is cancelled: then it has no turn.
     func takeTurn(_ adapter: String) async -> Bool {
-        if Task.isCancelled { return false }
-        if turns[adapter, default: TurnQueue()].take() { return true }
         let serial = nextSerial()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                self.turns[adapter, default: TurnQueue()].wait(serial, continuation)
+                // Looked at where the waiting begins: other jobs run at every `await`, and may pass the turn or cancel.
+                if Task.isCancelled {
+                    continuation.resume(returning: false)
+                } else if self.turns[adapter, default: TurnQueue()].take() {
+                    continuation.resume(returning: true)
+                } else {
+                    self.turns[adapter]?.wait(serial, continuation)
+                }
             }
         } onCancel: { [loop] in
             loop.perform { self.assumeIsolated { $0.turns[adapter]?.stopWaiting(serial) } }

@@ -81,8 +81,8 @@ public actor MockTransport: TransportDiagnosing {
 
     /// Waits until ``sentData`` holds at least `count` frames, and returns it.
     public func waitForSentData(count: Int) async -> [Data] {
-        if sentData.count < count {
-            await withCheckedContinuation { sentWaiters.append((count, $0)) }
+        await withCheckedContinuation {
+            if sentData.count < count { sentWaiters.append((count, $0)) } else { $0.resume() }
         }
         return sentData
     }

@@ -291,7 +291,12 @@ public actor TCPTransport: DirectTransport, TransportDiagnosing {
             let sent = try outgoing.span.bytes.withUnsafeBytes { (bytes) throws(LoopError) in
                 try link.stream.writeAtOnce(bytes)
             }
-            if sent < outgoing.count { try await write(outgoing[sent...], to: link) }
+            if sent < outgoing.count {
+                // The rest is with the stream before anything is awaited, so that no other frame comes in between.
+                let outcome = LoopResult<LoopError?>()
+                write(outgoing[sent...], to: link) { outcome.set($0) }
+                if let error = await outcome.get() { throw error }
+            }
         } catch {
             // Also when the reader has not noticed the end yet.
             ended(link.generation, error)
@@ -301,14 +306,7 @@ public actor TCPTransport: DirectTransport, TransportDiagnosing {
         counters.bytesSent += Int64(data.count + CompanionFraming.headerLength)
     }
 
-    /// Waits until the kernel has the rest of a frame, within the write deadline.
-    private func write(_ rest: ArraySlice<UInt8>, to link: Link) async throws(LoopError) {
-        let error: LoopError? = await withCheckedContinuation { continuation in
-            write(rest, to: link) { continuation.resume(returning: $0) }
-        }
-        if let error { throw error }
-    }
-
+    /// Writes the rest of a frame; `completion` is called when the kernel has it, within the write deadline.
     private func write(_ rest: ArraySlice<UInt8>, to link: Link, completion: @escaping (LoopError?) -> Void) {
         sendsUnderWay += 1
         machine.writeStarted(now: loop.now)

@@ -16,19 +16,18 @@ extension MeshCoreSession {
         _ frame: Data, _ purpose: CommandSlot.Purpose = .command, after lead: [Data] = [], timeout: Duration? = nil,
         isHandshake: Bool = false
     ) async throws(MeshError) -> CommandSlot.Answers {
-        guard case .up = phase else { throw notStarted }
-        guard isHandshake || slots.count < settings.callLimit else {
-            throw MeshError(.queueFull, "\(slots.count) calls wait for the radio already")
-        }
-        if Task.isCancelled { throw Self.callerGaveUp }
         var slot = CommandSlot(frame: frame, expectation: try expectation(of: frame), purpose: purpose)
         for frame in lead { slot.lead.append(LaneEntry.Lead(frame, expecting: try expectation(of: frame))) }
         slot.deadline = timeout.map { clock.now() + $0 }
         let id = nextNumber()
-        slots[id] = slot
-        let result = await withTaskCancellationHandler {
+        let result: Result<CommandSlot.Answers, MeshError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                slots[id]?.waiter = continuation
+                // All looks are here, where the waiting begins: at every `await` the link may end and the caller give up.
+                if let error = refusal(isHandshake: isHandshake) {
+                    return continuation.resume(returning: .failure(error))
+                }
+                slot.waiter = continuation
+                slots[id] = slot
                 if isServing || isHandshake { submit(id) } else { held.append(id) }
                 pump()
             }
@@ -36,6 +35,15 @@ extension MeshCoreSession {
             Task(executorPreference: environment.executor) { await self.abandon(id) }
         }
         return try result.get()
+    }
+
+    /// Why a call is not taken on. In the task of its caller.
+    private func refusal(isHandshake: Bool) -> MeshError? {
+        guard case .up = phase else { return notStarted }
+        guard isHandshake || slots.count < settings.callLimit else {
+            return MeshError(.queueFull, "\(slots.count) calls wait for the radio already")
+        }
+        return Task.isCancelled ? Self.callerGaveUp : nil
     }
 
     static var callerGaveUp: MeshError { MeshError(.cancelled, "the caller gave up") }

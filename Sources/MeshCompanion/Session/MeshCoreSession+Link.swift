@@ -30,7 +30,6 @@ extension MeshCoreSession {
             becomeIdle(reason: error.code == .cancelled ? nil : error)
             throw error
         }
-        phase = .up
         lastHeard = clock.now()
         lane.linkReady()
         set(.connected)
@@ -40,7 +39,7 @@ extension MeshCoreSession {
         guard case .up = phase else { throw endReason ?? MeshError(.linkClosed, "the link ended at once") }
     }
 
-    /// The frames of a new link. The transport is disconnected when this throws.
+    /// The frames of a new link; the phase is `up` then. The transport is disconnected when this throws.
     private func connect() async throws(MeshError) -> AsyncStream<Data> {
         do {
             try await transport.connect()
@@ -49,7 +48,11 @@ extension MeshCoreSession {
         }
         pipelinesReads = await transport.supportsPipelinedReads
         let frames = await transport.receivedData
-        if case .connecting(false) = phase, !Task.isCancelled { return frames }
+        if case .connecting(false) = phase, !Task.isCancelled {
+            // In the same turn as the look: the session may be stopped at every `await`.
+            phase = .up
+            return frames
+        }
         await transport.disconnect()
         throw MeshError(.cancelled, "the session was stopped while it was connecting")
     }
@@ -65,26 +68,31 @@ extension MeshCoreSession {
         case .up: endLink(MeshError(.cancelled, "the session was stopped"))
         case .ending: break
         }
-        if case .idle = phase {} else { await withCheckedContinuation { idleWaiters.append($0) } }
+        await withCheckedContinuation { if case .idle = phase { $0.resume() } else { idleWaiters.append($0) } }
         finishEvents()
     }
 
     /// Waits until the state is `ready`. Throws `link.not-connected` without a link, and what ended the link.
     public func ready() async throws(MeshError) {
-        switch phase {
-        case .idle: throw notStarted
-        case .ending: throw endReason ?? notStarted
-        case .connecting, .up: break
-        }
-        if state == .ready { return }
-        if Task.isCancelled { throw MeshError(.cancelled, "the caller gave up") }
         let id = nextNumber()
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { readyWaiters[id] = $0 }
+            await withCheckedContinuation {
+                if let readiness { $0.resume(returning: readiness) } else { readyWaiters[id] = $0 }
+            }
         } onCancel: {
             Task(executorPreference: environment.executor) { await self.abandonReady(id) }
         }
         try result.get()
+    }
+
+    /// What ``ready()`` gives now; nil while that is still to come. In the task of its caller.
+    private var readiness: Result<Void, MeshError>? {
+        switch phase {
+        case .idle: .failure(notStarted)
+        case .ending: .failure(endReason ?? notStarted)
+        case .connecting, .up:
+            if state == .ready { .success(()) } else if Task.isCancelled { .failure(Self.callerGaveUp) } else { nil }
+        }
     }
 
     /// What a call without a link gets.
@@ -93,7 +101,7 @@ extension MeshCoreSession {
     }
 
     private func abandonReady(_ id: UInt64) {
-        readyWaiters.removeValue(forKey: id)?.resume(returning: .failure(MeshError(.cancelled, "the caller gave up")))
+        readyWaiters.removeValue(forKey: id)?.resume(returning: .failure(Self.callerGaveUp))
     }
 
     /// Takes the frames of a link until it ends, then sees to it that nothing of it is left.
@@ -101,7 +109,7 @@ extension MeshCoreSession {
         for await frame in frames { received(frame) }
         endLink(MeshError(.linkClosed, "the link to the radio was closed"))
         // This task is one of them.
-        if tasksUnderWay > 1 { await withCheckedContinuation { tasksEnded = $0 } }
+        await withCheckedContinuation { if tasksUnderWay > 1 { tasksEnded = $0 } else { $0.resume() } }
         await sendsSettled()
         timer?.task.cancel()
         timer = nil
@@ -173,6 +181,6 @@ extension MeshCoreSession {
 
     /// Waits until what was to be sent is with the transport.
     func sendsSettled() async {
-        if sendsUnderWay > 0 { await withCheckedContinuation { sendsEnded.append($0) } }
+        await withCheckedContinuation { if sendsUnderWay > 0 { sendsEnded.append($0) } else { $0.resume() } }
     }
 }

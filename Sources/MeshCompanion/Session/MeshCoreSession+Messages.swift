@@ -154,12 +154,17 @@ extension MeshCoreSession {
 
     /// Waits for the acknowledgement of any attempt; nil when it did not come in time.
     private func confirmation(of id: UInt64) async throws(MeshError) -> SendConfirmation? {
-        if deliveries[id]?.confirmation == nil, deliveries[id]?.deadline != nil {
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { deliveries[id]?.waiter = $0 }
-            } onCancel: {
-                Task(executorPreference: environment.executor) { await self.wake(id) }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation {
+                // Whoever has woken it before it waits has taken the deadline away.
+                if deliveries[id]?.confirmation == nil, deliveries[id]?.deadline != nil {
+                    deliveries[id]?.waiter = $0
+                } else {
+                    $0.resume()
+                }
             }
+        } onCancel: {
+            Task(executorPreference: environment.executor) { await self.wake(id) }
         }
         if let confirmation = deliveries[id]?.confirmation { return confirmation }
         guard case .up = phase else { throw endReason ?? notStarted }
@@ -230,6 +235,6 @@ extension MeshCoreSession {
     /// Fetches all messages, if somebody listens, and waits for the end.
     func fetched() async {
         fetchMessages()
-        if isFetching { await withCheckedContinuation { fetchWaiters.append($0) } }
+        await withCheckedContinuation { if isFetching { fetchWaiters.append($0) } else { $0.resume() } }
     }
 }

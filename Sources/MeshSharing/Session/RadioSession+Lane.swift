@@ -14,10 +14,13 @@ extension RadioSession {
     func ask(
         _ frame: Data, expecting expectation: ReplyExpectation, priority: LanePriority = .read
     ) async throws(MeshError) -> Data {
-        if Task.isCancelled { throw MeshError(.cancelled, "the link is being ended") }
         let entry = LaneEntry(frame, expecting: expectation, priority: priority)
         // Queued where the waiting begins: an `await` may go through the loop's queue, and answers go by the order.
+        // So does the look for a cancellation: one that comes later finds the question among those to abandon.
         let result: Result<Data, MeshError> = await withCheckedContinuation { continuation in
+            if Task.isCancelled {
+                return continuation.resume(returning: .failure(MeshError(.cancelled, "the link is being ended")))
+            }
             switch lane.entryReceived(entry, from: .host) {
             case .queued:
                 hostWaiters.append(continuation)

@@ -8,12 +8,20 @@ public import MeshRuntime
 public import MeshTransportAPI
 
 extension RadioSession: LinkSession {
-    /// Handshakes with the radio and brings what is known of it up to date, then serves clients.
-    public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {
+    /// What comes from now on is of this link; on the loop.
+    public nonisolated func linkOpened(_ link: EstablishedLink) {
+        assumeIsolated { $0.opened(link) }
+    }
+
+    private func opened(_ link: EstablishedLink) {
         self.link = link
         maximumFrame = link.info?.maximumFrameLength ?? .max
         lastHeard = loop.now
         lane.linkReady()
+    }
+
+    /// Handshakes with the radio and brings what is known of it up to date, then serves clients.
+    public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {
         let selfInfo: Data
         do {
             selfInfo = try await withTaskCancellationHandler {
