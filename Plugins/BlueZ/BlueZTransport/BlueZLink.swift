@@ -134,6 +134,9 @@ actor BlueZLink: GATTLink {
     /// Whether nothing but the caller's own wish ends the link.
     var isUp: Bool { if case .up = state { true } else { false } }
 
+    /// Whether ``close()`` was called.
+    var isClosing: Bool { if case .closed = state { true } else { false } }
+
     func requireUp(_ operation: BlueZOperation) throws(GATTError) {
         switch state {
         case .up: break

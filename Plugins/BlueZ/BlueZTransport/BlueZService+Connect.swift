@@ -48,7 +48,9 @@ extension BlueZService {
         do throws(GATTError) {
             let adapter = try usableAdapter(order.choice)
             prepare(order)
-            if let device = objects.device(order.request.target, on: adapter), device.isConnected {
+            if let device = objects.device(order.request.target, on: adapter), device.isConnected,
+                !isClosing(device.path)
+            {
                 return try makeLink(device.path, order)
             }
         } catch {
@@ -152,7 +154,8 @@ extension BlueZService {
     private func connectOnce(
         _ path: String, on adapter: String, _ wish: UInt64?
     ) async -> ConnectResult {
-        let hasTurn = await takeTurn(adapter)
+        var hasTurn = false
+        if await closingEnded(path) { hasTurn = await takeTurn(adapter) }
         defer {
             if let wish { endWish(wish, on: adapter) }
             if hasTurn { endTurn(adapter) }
@@ -165,25 +168,26 @@ extension BlueZService {
         let watch = TurnWatch(loop)
         limitTurn(watch, path, on: adapter)
         defer { watch.timer.cancel() }
-        let error: DBusError
+        var failure: DBusError?
         do throws(DBusError) {
             _ = try await call(path, BlueZNames.device, "Connect", timeout: Self.connectTime)
-            // Told before the reply, as a rule.
-            if await wait(upTo: .seconds(2), until: { $0.objects.devices[path]?.isConnected != false }),
-                objects.devices[path] != nil
-            {
-                return .connected
-            }
-            error = DBusError("org.bluez.Error.Failed", "le-connection-abort-by-local")
-        } catch let failure {
-            error = failure
+        } catch {
+            failure = error
         }
-        if watch.isOver, !Task.isCancelled {
-            // A `Disconnect` that is still under way would end the next attempt.
+        watch.timer.cancel()
+        if watch.isOver {
+            // A `Disconnect` that is still under way would end the next attempt, and a link that came up after all.
             await watch.ending?.value
             await settle(path, disconnects: false, .zero)
-            return .turnPassed
+            return Task.isCancelled ? .failed(DBusError(DBusError.cancelled)) : .turnPassed
         }
+        // Told before the reply, as a rule.
+        if failure == nil, await wait(upTo: .seconds(2), until: { $0.objects.devices[path]?.isConnected != false }),
+            objects.devices[path] != nil
+        {
+            return .connected
+        }
+        let error = failure ?? DBusError("org.bluez.Error.Failed", "le-connection-abort-by-local")
         switch BlueZFailure(error, during: .connect) {
         case .cancelled, .peerSilent:
             // Also when it is up by now: the caller is gone.
@@ -253,6 +257,22 @@ extension BlueZService {
         guard links[link.path] === link else { return }
         links[link.path] = nil
         book.linkEnded(link.path)
+        changed()
+    }
+
+    /// Whether the device's link is being closed: bluetoothd may take longer for that than its owner waits.
+    private func isClosing(_ path: String) -> Bool {
+        links[path]?.assumeIsolated { $0.isClosing } == true
+    }
+
+    /// Waits until no link to the device is being closed, as the end of the old one would be the end of the next. False when
+    /// the task is cancelled.
+    private func closingEnded(_ path: String) async -> Bool {
+        while isClosing(path) {
+            _ = await wait(upTo: Self.connectTime) { !$0.isClosing(path) }
+            if Task.isCancelled { return false }
+        }
+        return true
     }
 
     /// What is known of a device, if the adapter knows it.
