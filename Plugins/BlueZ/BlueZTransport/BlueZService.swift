@@ -29,6 +29,8 @@ actor BlueZService {
 
     /// Until the bus, or bluetoothd, must have answered what needs no radio.
     static let promptly = Duration.seconds(5)
+    /// Until the bus must have taken all our matches.
+    private static let subscribeTime = Duration.seconds(5)
     private static let retryDelays = Duration.milliseconds(250) ... .seconds(30)
 
     nonisolated let loop: EventLoop
@@ -96,13 +98,15 @@ actor BlueZService {
     func retain() async {
         users += 1
         if bus == nil, opening == nil { readLater() }
-        await opening?.value
+        // While it is usable, a reading of the tree changes nothing about that.
+        if outage != nil { await opening?.value }
     }
 
     func release() {
         users -= 1
         guard users == 0 else { return }
         retryTimer = nil
+        waiters.evaluate(self)
         guard let bus, opening == nil else { return }
         shutDown(bus)
     }
@@ -117,9 +121,13 @@ actor BlueZService {
     func close() async {
         isClosed = true
         retryTimer = nil
+        // What a bus that hangs would answer is not waited for.
+        opening?.cancel()
         await opening?.value
         if let bus { shutDown(bus) }
         await closing?.value
+        // Links that are being closed, and attempts that are being undone, end by themselves, with no bus to wait for.
+        _ = await wait(upTo: .seconds(1)) { $0.users == 0 }
     }
 
     /// Whether there is a connection to the bus.
@@ -127,6 +135,7 @@ actor BlueZService {
 
     private func shutDown(_ bus: DBusConnection) {
         forgetBus()
+        waiters.evaluate(self)
         closing = Task(executorPreference: loop.taskExecutor) { await self.close(bus) }
     }
 
@@ -160,11 +169,15 @@ actor BlueZService {
                 self.assumeIsolated { $0.busEnded() }
             }
             self.bus = bus
+            let limit = LoopTimer(loop)
+            limit.schedule(after: Self.subscribeTime) { self.opening?.cancel() }
+            defer { limit.cancel() }
             try await subscribe(bus)
         } catch {
             if let bus { shutDown(bus) }
             outage = BlueZFailure(error, during: .readTree) == .accessDenied ? .accessDenied : .serviceGone
-            tellOutage(error)
+            let isLate = error.name == DBusError.cancelled
+            tellOutage(isLate ? DBusError(DBusError.noReply, "the bus does not answer") : error)
         }
     }
 
@@ -290,8 +303,15 @@ actor BlueZService {
             toldOutage = nil
             retryDelay = Self.retryDelays.lowerBound
         } catch {
-            guard life == self.life else { return }
+            guard life == self.life, !isClosed else { return }
             recorded = nil
+            if outage == nil {
+                // What is known is kept up by signals, and the links are as good as before: that bluetoothd has gone, or the
+                // bus, is told in another way.
+                log(.info, "the objects of bluetoothd could not be read anew", [("error", error.description)])
+                if users > 0 { retryLater() }
+                return changed()
+            }
             outage = BlueZFailure(error, during: .readTree)
             tellOutage(error)
             // That it comes to life is told; that it answers again, or lets us, is not.
@@ -304,7 +324,7 @@ actor BlueZService {
 
     /// Once for each reason, however often it is tried again.
     private func tellOutage(_ error: DBusError) {
-        if toldOutage == error.name { return }
+        if isClosed || toldOutage == error.name { return }
         toldOutage = error.name
         log(.info, "bluetoothd cannot be used", [("error", error.description)])
     }
