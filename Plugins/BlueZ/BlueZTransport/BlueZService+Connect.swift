@@ -99,20 +99,25 @@ extension BlueZService {
             let (path, wish) = try await find(order, on: adapter)
             let error: DBusError
             switch await connectOnce(path, on: adapter, wish) {
-            case .connected: return try makeLink(path, order)
+            case .connected:
+                bondSuspicion.lift(path)
+                return try makeLink(path, order)
             case .turnPassed: continue
             case .failed(let reason): error = reason
             }
-            let failure = BlueZFailure(error, during: .connect)
+            let failure = meaning(BlueZFailure(error, during: .connect), on: adapter)
             let bonded = objects.devices[path]?.isBonded == true
-            let step = policy.connectFailed(failure, isBonded: bonded)
+            let suspected = bondSuspicion.connectFailed(path, failure, isBonded: bonded, cameUp: cameUp.contains(path))
+            let step = policy.connectFailed(failure, isBonded: bonded, isBondSuspected: suspected)
             log(.debug, "Connect failed", [("device", peer), ("error", error.description), ("then", "\(step)")])
             switch step {
             case .useLink: return try makeLink(path, order)
             case .fail:
                 // With bluetoothd or the adapter gone, that is the reason.
                 if failure != .cancelled { _ = try usableAdapter(order.choice) }
-                throw GATTError(error, during: .connect, peer: peer, adapter: adapterName(order.choice))
+                let adapter = adapterName(order.choice)
+                throw GATTError(
+                    suspected ? .bondSuspect : failure, during: .connect, peer: peer, adapter: adapter, cause: error)
             case .retry(let delay): await settle(path, disconnects: false, delay)
             case .disconnectThenRetry(let delay): await settle(path, disconnects: true, delay)
             case .forgetThenRetry:
@@ -147,7 +152,8 @@ extension BlueZService {
         if Task.isCancelled { throw .cancelled(.connect, peer: target.description) }
         _ = try usableAdapter(order.choice)
         throw GATTError(
-            failure, during: .discover, peer: target.description, adapter: adapterName(order.choice), cause: nil)
+            meaning(failure, on: adapter), during: .discover, peer: target.description,
+            adapter: adapterName(order.choice), cause: nil)
     }
 
     /// One `Device1.Connect`, in its turn: bluetoothd refuses, and some controllers cannot make, two links at once.
@@ -162,6 +168,7 @@ extension BlueZService {
         }
         guard hasTurn else { return .failed(DBusError(DBusError.cancelled)) }
         if objects.devices[path]?.isConnected == true { return .connected }
+        cameUp.remove(path)
         let pauses = pausesSearch.contains(adapter)
         if pauses { await pauseSearch(on: adapter) }
         defer { if pauses { resumeSearch(on: adapter) } }
@@ -275,6 +282,12 @@ extension BlueZService {
         return true
     }
 
+    /// What a failure means for whoever tries again: an adapter that says "not ready" while it is on is ready again soon.
+    func meaning(_ failure: BlueZFailure, on adapter: String?) -> BlueZFailure {
+        guard failure == .adapterOff, let adapter, objects.adapters[adapter]?.isPowered == true else { return failure }
+        return .adapterNotReady
+    }
+
     /// What is known of a device, if the adapter knows it.
     func peer(_ target: BLETarget, _ choice: AdapterChoice) -> GATTPeer? {
         guard let adapter = objects.adapter(choice)?.path, let device = objects.device(target, on: adapter) else {
@@ -303,6 +316,7 @@ extension BlueZService {
     /// `RemoveDevice`: keys, cached services and the object, and a link if there is one.
     func remove(_ path: String, peer: String, _ choice: AdapterChoice) async throws(GATTError) {
         guard let adapter = objects.devices[path]?.adapter else { return }
+        bondSuspicion.lift(path)
         do throws(DBusError) {
             _ = try await call(
                 adapter, BlueZNames.adapter, "RemoveDevice", [.objectPath(path)], timeout: Self.disconnectTime * 2)

@@ -63,6 +63,9 @@ actor BlueZService {
     var links: [String: BlueZLink] = [:]
     /// What to do with a characteristic's values, by its path.
     var sinks: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [:]
+    /// Devices that were connected, if only for a moment, since the last `Connect`.
+    var cameUp: Set<String> = []
+    var bondSuspicion = BondSuspicion()
     /// What bluetoothd said of the end of a link, just before it.
     var lossReasons: [String: String] = [:]
     /// Counts changes below a device, for whoever waits until there are no more.
@@ -268,6 +271,7 @@ actor BlueZService {
         objects = BlueZObjects()
         recorded = nil
         isAgentRegistered = false
+        cameUp = []
         lossReasons = [:]
         gattChanges = [:]
         blocked = []
