@@ -46,7 +46,8 @@ extension MeshError {
                 text = place + "another program is connected to this radio; close it, or let it share: "
                 text += error.error.message
             case .cancelled: text = place + "the Bluetooth host gave up; it is tried again"
-            case .bluetoothUnavailable, .unreachable, .linkLost, .insufficientSecurity, .bondStale, .pairingFailed,
+            case .bluetoothUnavailable, .unreachable, .linkLost, .insufficientSecurity, .bondStale, .bondSuspect,
+                .pairingFailed,
                 .notSupported, .other:
                 text = place + error.error.message + subject.signal
             }

@@ -64,7 +64,7 @@ struct BLELinkFailure: Sendable {
         case .insufficientSecurity, .bondStale, .pairingFailed: .authenticationFailed
         case .inUse: .contended
         case .notSupported: .characteristicNotFound
-        case .bluetoothUnavailable, .unreachable, .other: error.error.code
+        case .bluetoothUnavailable, .unreachable, .bondSuspect, .other: error.error.code
         }
     }
 

@@ -107,6 +107,9 @@ extension BLELinkStateMachine.Context {
         // A device that refuses before there is a link refuses the keys.
         case .insufficientSecurity: verdict = security.refused(isBonded: attempt.link?.isBonded ?? true)
         case .bondStale: verdict = security.bondFoundStale(now: now)
+        case .bondSuspect:
+            guard let repair = security.bondSuspected(now: now) else { return .fail(.operation(error)) }
+            verdict = repair
         case .cancelled, .bluetoothUnavailable, .unreachable, .linkLost, .inUse, .notSupported, .other:
             return .fail(.operation(error))
         }
@@ -128,7 +131,7 @@ extension BLELinkStateMachine.Context {
             case .unreachable, .linkLost, .notSupported, .cancelled, .other:
                 adoptsNext = false
                 return begin(.connect, attempt, now)
-            case .bluetoothUnavailable, .insufficientSecurity, .bondStale, .pairingFailed, .inUse: break
+            case .bluetoothUnavailable, .insufficientSecurity, .bondStale, .bondSuspect, .pairingFailed, .inUse: break
             }
         }
         switch judge(attempt, error, now) {
@@ -150,7 +153,7 @@ extension BLELinkStateMachine.Context {
         var attempt = attempt
         let judgement: Judgement =
             switch error.reason {
-            case .insufficientSecurity, .bondStale, .pairingFailed: judge(attempt, error, now)
+            case .insufficientSecurity, .bondStale, .bondSuspect, .pairingFailed: judge(attempt, error, now)
             case .cancelled, .bluetoothUnavailable, .unreachable, .linkLost, .inUse, .notSupported, .other:
                 .fail(.linkLost(error))
             }
@@ -242,7 +245,7 @@ extension BLELinkStateMachine.Context {
         var ending = ending
         if let error, ending.awaitsReason, ending.stops.isEmpty, let attempt = ending.attempt {
             switch error.reason {
-            case .insufficientSecurity, .bondStale, .pairingFailed:
+            case .insufficientSecurity, .bondStale, .bondSuspect, .pairingFailed:
                 switch judge(attempt, error, now) {
                 case .pair, .again: ending.next = .again
                 case .fail(let cause):

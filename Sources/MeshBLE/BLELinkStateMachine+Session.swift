@@ -50,7 +50,8 @@ extension BLELinkStateMachine.Context {
                 ? startNextWrite(session, now) : end(session, .writesTimedOut(after: settings.writeTimeout), now)
         }
         switch error.reason {
-        case .insufficientSecurity, .bondStale, .pairingFailed, .linkLost, .bluetoothUnavailable, .unreachable:
+        case .insufficientSecurity, .bondStale, .bondSuspect, .pairingFailed, .linkLost, .bluetoothUnavailable,
+            .unreachable:
             return end(session, lossCause(session, error, now), failing: write, now)
         case .cancelled, .inUse, .notSupported, .other:
             if let write { emit(.failWrite(write, .failed(error))) }
@@ -71,7 +72,7 @@ extension BLELinkStateMachine.Context {
         case .insufficientSecurity: verdict = security.refused(isBonded: session.link.isBonded)
         case .bondStale: verdict = security.bondFoundStale(now: now)
         case .pairingFailed: verdict = .fail(security.pairingFailed())
-        case .bluetoothUnavailable, .cancelled, .unreachable, .linkLost, .inUse, .notSupported, .other:
+        case .bondSuspect, .bluetoothUnavailable, .cancelled, .unreachable, .linkLost, .inUse, .notSupported, .other:
             return .linkLost(error)
         }
         switch verdict {

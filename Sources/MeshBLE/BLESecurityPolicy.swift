@@ -77,10 +77,20 @@ struct BLESecurityPolicy: Sendable {
 
     /// The device says that it does not know the keys, or they do not match.
     mutating func bondFoundStale(now: Duration) -> Verdict {
+        repair(now) ?? .fail(.bondStale(repairsAllowed: staleBondRepairs))
+    }
+
+    /// The device behaves as if it did not know the keys: nothing follows from that where a repair is not allowed, and not from
+    /// the first time after a bond was made.
+    mutating func bondSuspected(now: Duration) -> Verdict? {
+        repair(now)
+    }
+
+    private mutating func repair(_ now: Duration) -> Verdict? {
         repairs.removeAll { now - $0 >= Self.day }
         guard pairing != .never, !isBondUnproven, repairs.count < staleBondRepairs else {
             isBondUnproven = false
-            return .fail(.bondStale(repairsAllowed: staleBondRepairs))
+            return nil
         }
         repairs.append(now)
         return replaceBond()

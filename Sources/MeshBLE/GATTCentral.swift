@@ -244,6 +244,8 @@ public struct GATTError: Error, Sendable {
         case insufficientSecurity
         /// The device does not know the stored keys any more (HCI 0x06, PIN or Key Missing), or they do not match (0x3D).
         case bondStale
+        /// The same is likely, and no more: the bond is replaced where that is allowed, and it is tried again otherwise.
+        case bondSuspect
         /// The passkey is wrong, missing, or the device refuses to pair.
         case pairingFailed
         /// Another program uses the device.

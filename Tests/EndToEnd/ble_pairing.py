@@ -107,6 +107,34 @@ async def r30_a_radio_that_lost_its_bond_waits_for_a_person_otherwise(rig):
     equal(air.calls("Pair"), 2, "pairings")
 
 
+async def a_lost_bond_that_bluetoothd_does_not_name_is_made_anew_where_that_is_allowed(rig):
+    air = await Air.bound(rig, stale_bond_repairs=1)
+    await air.tell("bluez", "old on")
+    await air.tell("radio", "forget Roof")
+    await air.tell("radio", "terminate Roof")
+    await air.down()
+    await air.host.ready("roof")
+    equal((air.calls("Pair"), air.radio.count("paired")), (2, 2), "pairings")
+    await air.burst(await air.frames(), 20)
+
+
+async def a_lost_bond_that_bluetoothd_does_not_name_is_told_and_tried_again_otherwise(rig):
+    air = await Air.bound(rig)
+    await air.tell("bluez", "old on")
+    await air.tell("radio", "forget Roof")
+    await air.tell("radio", "terminate Roof")
+    end = await air.down()
+    while "unpair" not in end["message"]:
+        end = await air.down()
+    equal((end["code"], end["disposition"]), ("link.connection-failed", "transient"), str(end))
+    assert "stale_bond_repairs" in end["message"], end
+    equal(air.calls("Pair"), 1, "pairings")
+    status, out, err = await air.host.cli("unpair", "roof")
+    equal(status, 0, err or out)
+    await air.host.ready("roof")
+    equal(air.calls("Pair"), 2, "pairings")
+
+
 async def pins_of_others_are_not_given_away(rig):
     # The radio Barn is not configured: a pairing that another program begins is not answered with Roof's PIN.
     air = await Air.make(rig, ble(name="Roof", address=ROOF), ble(name="Barn", address="C0:11:22:33:44:66"))

@@ -9,7 +9,8 @@ import Testing
 
 struct BLELinkRandomTests {
     private static let reasons: [GATTError.Reason] = [
-        .cancelled, .bluetoothUnavailable, .unreachable, .linkLost, .insufficientSecurity, .bondStale, .pairingFailed,
+        .cancelled, .bluetoothUnavailable, .unreachable, .linkLost, .insufficientSecurity, .bondStale, .bondSuspect,
+        .pairingFailed,
         .inUse, .notSupported, .other,
     ]
 

@@ -307,6 +307,22 @@ struct BLELinkStateMachineTests {
     }
 
     @Test(arguments: [0, 1])
+    func `a bond that is only suspected is repaired where that is allowed, and needs no person otherwise`(repairs: Int)
+    {
+        let rig = MachineRig {
+            $0.passkey = BLEPasskey(123_456)
+            $0.staleBondRepairs = repairs
+        }
+        rig.reach(.connecting)
+        rig.fail(.bondSuspect)
+        if repairs == 0 {
+            #expect(rig.failure(of: 1)?.isFinal == false)
+        } else {
+            #expect(rig.currentKind == .removeBond)
+        }
+    }
+
+    @Test(arguments: [0, 1])
     func `a stale bond is repaired only where that is allowed`(repairs: Int) {
         let rig = MachineRig {
             $0.passkey = BLEPasskey(123_456)

@@ -15,6 +15,8 @@ actor FakeBlueZ {
     enum Answer: Sendable {
         case error(String, String = "")
         case silence
+        /// To `Device1.Connect`: the link comes up, and ends at once.
+        case aborted
     }
 
     static let adapter = "/org/bluez/hci0"
@@ -106,6 +108,10 @@ actor FakeBlueZ {
 
     /// The next calls of `member`, such as `Device1.Connect`, are answered so; then as ever.
     func answer(_ member: String, _ new: Answer...) {
+        answer(member, new)
+    }
+
+    func answer(_ member: String, _ new: [Answer]) {
         answers[member, default: []] += new
     }
 
@@ -216,6 +222,10 @@ actor FakeBlueZ {
             switch first {
             case .error(let name, let text): call.fail(DBusError(name, text))
             case .silence: break
+            case .aborted:
+                set(Self.device, BlueZNames.device, ["Connected": .bool(true)])
+                set(Self.device, BlueZNames.device, ["Connected": .bool(false)])
+                call.fail(DBusError("org.bluez.Error.Failed", "le-connection-abort-by-local"))
             }
             return
         }

@@ -47,6 +47,8 @@ enum BlueZFailure: Sendable, Hashable {
     case objectGone
     /// The adapter is off, or not up yet.
     case adapterOff
+    /// The adapter says that it is not up, and is on.
+    case adapterNotReady
     /// The adapter is blocked by rfkill.
     case adapterBlocked
     /// Something of the same kind is under way, ours or another client's.
@@ -61,6 +63,8 @@ enum BlueZFailure: Sendable, Hashable {
     case noSlots
     /// The device has lost its keys, or they do not match.
     case bondStale
+    /// Perhaps it has: see ``BondSuspicion``.
+    case bondSuspect
     /// The device refuses: not encrypted, not authenticated, or not authorised enough.
     case securityInsufficient
     /// Another program holds the characteristic.

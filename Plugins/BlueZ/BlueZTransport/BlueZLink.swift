@@ -134,6 +134,9 @@ actor BlueZLink: GATTLink {
     /// Whether nothing but the caller's own wish ends the link.
     var isUp: Bool { if case .up = state { true } else { false } }
 
+    /// Whether ``close()`` was called.
+    var isClosing: Bool { if case .closed = state { true } else { false } }
+
     func requireUp(_ operation: BlueZOperation) throws(GATTError) {
         switch state {
         case .up: break
@@ -144,7 +147,10 @@ actor BlueZLink: GATTLink {
 
     /// What an error means here: with the link gone, that is the reason.
     func failure(_ error: DBusError, _ operation: BlueZOperation) -> GATTError {
-        let failure = BlueZFailure(error, during: operation)
+        let path = path
+        let failure = service.assumeIsolated {
+            $0.meaning(BlueZFailure(error, during: operation), on: $0.objects.devices[path]?.adapter)
+        }
         if failure == .cancelled { return .cancelled(operation, peer: peerName) }
         if case .lost(let loss) = state { return loss }
         return GATTError(failure, during: operation, peer: peerName, adapter: adapterName, cause: error)

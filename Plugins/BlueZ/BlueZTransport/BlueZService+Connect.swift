@@ -48,7 +48,9 @@ extension BlueZService {
         do throws(GATTError) {
             let adapter = try usableAdapter(order.choice)
             prepare(order)
-            if let device = objects.device(order.request.target, on: adapter), device.isConnected {
+            if let device = objects.device(order.request.target, on: adapter), device.isConnected,
+                !isClosing(device.path)
+            {
                 return try makeLink(device.path, order)
             }
         } catch {
@@ -97,20 +99,25 @@ extension BlueZService {
             let (path, wish) = try await find(order, on: adapter)
             let error: DBusError
             switch await connectOnce(path, on: adapter, wish) {
-            case .connected: return try makeLink(path, order)
+            case .connected:
+                bondSuspicion.lift(path)
+                return try makeLink(path, order)
             case .turnPassed: continue
             case .failed(let reason): error = reason
             }
-            let failure = BlueZFailure(error, during: .connect)
+            let failure = meaning(BlueZFailure(error, during: .connect), on: adapter)
             let bonded = objects.devices[path]?.isBonded == true
-            let step = policy.connectFailed(failure, isBonded: bonded)
+            let suspected = bondSuspicion.connectFailed(path, failure, isBonded: bonded, cameUp: cameUp.contains(path))
+            let step = policy.connectFailed(failure, isBonded: bonded, isBondSuspected: suspected)
             log(.debug, "Connect failed", [("device", peer), ("error", error.description), ("then", "\(step)")])
             switch step {
             case .useLink: return try makeLink(path, order)
             case .fail:
                 // With bluetoothd or the adapter gone, that is the reason.
                 if failure != .cancelled { _ = try usableAdapter(order.choice) }
-                throw GATTError(error, during: .connect, peer: peer, adapter: adapterName(order.choice))
+                let adapter = adapterName(order.choice)
+                throw GATTError(
+                    suspected ? .bondSuspect : failure, during: .connect, peer: peer, adapter: adapter, cause: error)
             case .retry(let delay): await settle(path, disconnects: false, delay)
             case .disconnectThenRetry(let delay): await settle(path, disconnects: true, delay)
             case .forgetThenRetry:
@@ -145,45 +152,49 @@ extension BlueZService {
         if Task.isCancelled { throw .cancelled(.connect, peer: target.description) }
         _ = try usableAdapter(order.choice)
         throw GATTError(
-            failure, during: .discover, peer: target.description, adapter: adapterName(order.choice), cause: nil)
+            meaning(failure, on: adapter), during: .discover, peer: target.description,
+            adapter: adapterName(order.choice), cause: nil)
     }
 
     /// One `Device1.Connect`, in its turn: bluetoothd refuses, and some controllers cannot make, two links at once.
     private func connectOnce(
         _ path: String, on adapter: String, _ wish: UInt64?
     ) async -> ConnectResult {
-        let hasTurn = await takeTurn(adapter)
+        var hasTurn = false
+        if await closingEnded(path) { hasTurn = await takeTurn(adapter) }
         defer {
             if let wish { endWish(wish, on: adapter) }
             if hasTurn { endTurn(adapter) }
         }
         guard hasTurn else { return .failed(DBusError(DBusError.cancelled)) }
         if objects.devices[path]?.isConnected == true { return .connected }
+        cameUp.remove(path)
         let pauses = pausesSearch.contains(adapter)
         if pauses { await pauseSearch(on: adapter) }
         defer { if pauses { resumeSearch(on: adapter) } }
         let watch = TurnWatch(loop)
         limitTurn(watch, path, on: adapter)
         defer { watch.timer.cancel() }
-        let error: DBusError
+        var failure: DBusError?
         do throws(DBusError) {
             _ = try await call(path, BlueZNames.device, "Connect", timeout: Self.connectTime)
-            // Told before the reply, as a rule.
-            if await wait(upTo: .seconds(2), until: { $0.objects.devices[path]?.isConnected != false }),
-                objects.devices[path] != nil
-            {
-                return .connected
-            }
-            error = DBusError("org.bluez.Error.Failed", "le-connection-abort-by-local")
-        } catch let failure {
-            error = failure
+        } catch {
+            failure = error
         }
-        if watch.isOver, !Task.isCancelled {
-            // A `Disconnect` that is still under way would end the next attempt.
+        watch.timer.cancel()
+        if watch.isOver {
+            // A `Disconnect` that is still under way would end the next attempt, and a link that came up after all.
             await watch.ending?.value
             await settle(path, disconnects: false, .zero)
-            return .turnPassed
+            return Task.isCancelled ? .failed(DBusError(DBusError.cancelled)) : .turnPassed
         }
+        // Told before the reply, as a rule.
+        if failure == nil, await wait(upTo: .seconds(2), until: { $0.objects.devices[path]?.isConnected != false }),
+            objects.devices[path] != nil
+        {
+            return .connected
+        }
+        let error = failure ?? DBusError("org.bluez.Error.Failed", "le-connection-abort-by-local")
         switch BlueZFailure(error, during: .connect) {
         case .cancelled, .peerSilent:
             // Also when it is up by now: the caller is gone.
@@ -253,6 +264,28 @@ extension BlueZService {
         guard links[link.path] === link else { return }
         links[link.path] = nil
         book.linkEnded(link.path)
+        changed()
+    }
+
+    /// Whether the device's link is being closed: bluetoothd may take longer for that than its owner waits.
+    private func isClosing(_ path: String) -> Bool {
+        links[path]?.assumeIsolated { $0.isClosing } == true
+    }
+
+    /// Waits until no link to the device is being closed, as the end of the old one would be the end of the next. False when
+    /// the task is cancelled.
+    private func closingEnded(_ path: String) async -> Bool {
+        while isClosing(path) {
+            _ = await wait(upTo: Self.connectTime) { !$0.isClosing(path) }
+            if Task.isCancelled { return false }
+        }
+        return true
+    }
+
+    /// What a failure means for whoever tries again: an adapter that says "not ready" while it is on is ready again soon.
+    func meaning(_ failure: BlueZFailure, on adapter: String?) -> BlueZFailure {
+        guard failure == .adapterOff, let adapter, objects.adapters[adapter]?.isPowered == true else { return failure }
+        return .adapterNotReady
     }
 
     /// What is known of a device, if the adapter knows it.
@@ -283,6 +316,7 @@ extension BlueZService {
     /// `RemoveDevice`: keys, cached services and the object, and a link if there is one.
     func remove(_ path: String, peer: String, _ choice: AdapterChoice) async throws(GATTError) {
         guard let adapter = objects.devices[path]?.adapter else { return }
+        bondSuspicion.lift(path)
         do throws(DBusError) {
             _ = try await call(
                 adapter, BlueZNames.adapter, "RemoveDevice", [.objectPath(path)], timeout: Self.disconnectTime * 2)

@@ -29,6 +29,8 @@ actor BlueZService {
 
     /// Until the bus, or bluetoothd, must have answered what needs no radio.
     static let promptly = Duration.seconds(5)
+    /// Until the bus must have taken all our matches.
+    private static let subscribeTime = Duration.seconds(5)
     private static let retryDelays = Duration.milliseconds(250) ... .seconds(30)
 
     nonisolated let loop: EventLoop
@@ -62,6 +64,9 @@ actor BlueZService {
     var links: [String: BlueZLink] = [:]
     /// What to do with a characteristic's values, by its path.
     var sinks: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [:]
+    /// Devices that were connected, if only for a moment, since the last `Connect`.
+    var cameUp: Set<String> = []
+    var bondSuspicion = BondSuspicion()
     /// What bluetoothd said of the end of a link, just before it.
     var lossReasons: [String: String] = [:]
     /// Counts changes below a device, for whoever waits until there are no more.
@@ -99,13 +104,15 @@ actor BlueZService {
     func retain() async {
         users += 1
         if bus == nil, opening == nil { readLater() }
-        await opening?.value
+        // While it is usable, a reading of the tree changes nothing about that.
+        if outage != nil { await opening?.value }
     }
 
     func release() {
         users -= 1
         guard users == 0, !staysOpen else { return }
         retryTimer = nil
+        waiters.evaluate(self)
         guard let bus, opening == nil else { return }
         shutDown(bus)
     }
@@ -120,9 +127,13 @@ actor BlueZService {
     func close() async {
         isClosed = true
         retryTimer = nil
+        // What a bus that hangs would answer is not waited for.
+        opening?.cancel()
         await opening?.value
         if let bus { shutDown(bus) }
         await closing?.value
+        // Links that are being closed, and attempts that are being undone, end by themselves, with no bus to wait for.
+        _ = await wait(upTo: .seconds(1)) { $0.users == 0 }
     }
 
     /// Whether there is a connection to the bus.
@@ -130,6 +141,7 @@ actor BlueZService {
 
     private func shutDown(_ bus: DBusConnection) {
         forgetBus()
+        waiters.evaluate(self)
         closing = Task(executorPreference: loop.taskExecutor) { await self.close(bus) }
     }
 
@@ -163,11 +175,15 @@ actor BlueZService {
                 self.assumeIsolated { $0.busEnded() }
             }
             self.bus = bus
+            let limit = LoopTimer(loop)
+            limit.schedule(after: Self.subscribeTime) { self.opening?.cancel() }
+            defer { limit.cancel() }
             try await subscribe(bus)
         } catch {
             if let bus { shutDown(bus) }
             outage = BlueZFailure(error, during: .readTree) == .accessDenied ? .accessDenied : .serviceGone
-            tellOutage(error)
+            let isLate = error.name == DBusError.cancelled
+            tellOutage(isLate ? DBusError(DBusError.noReply, "the bus does not answer") : error)
         }
     }
 
@@ -258,6 +274,7 @@ actor BlueZService {
         objects = BlueZObjects()
         recorded = nil
         isAgentRegistered = false
+        cameUp = []
         lossReasons = [:]
         gattChanges = [:]
         blocked = []
@@ -293,8 +310,15 @@ actor BlueZService {
             toldOutage = nil
             retryDelay = Self.retryDelays.lowerBound
         } catch {
-            guard life == self.life else { return }
+            guard life == self.life, !isClosed else { return }
             recorded = nil
+            if outage == nil {
+                // What is known is kept up by signals, and the links are as good as before: that bluetoothd has gone, or the
+                // bus, is told in another way.
+                log(.info, "the objects of bluetoothd could not be read anew", [("error", error.description)])
+                if users > 0 { retryLater() }
+                return changed()
+            }
             outage = BlueZFailure(error, during: .readTree)
             tellOutage(error)
             // That it comes to life is told; that it answers again, or lets us, is not.
@@ -307,7 +331,7 @@ actor BlueZService {
 
     /// Once for each reason, however often it is tried again.
     private func tellOutage(_ error: DBusError) {
-        if toldOutage == error.name { return }
+        if isClosed || toldOutage == error.name { return }
         toldOutage = error.name
         log(.info, "bluetoothd cannot be used", [("error", error.description)])
     }

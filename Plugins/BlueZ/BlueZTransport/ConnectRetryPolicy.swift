@@ -22,6 +22,8 @@ struct ConnectRetryPolicy: Sendable {
 
     /// A link aborted by this side's kernel comes up at one of the next tries (R9).
     private static let abortLimit = 9
+    /// The same for a device that seems to have lost its bond: what bad luck there may have been is tried again, briefly.
+    private static let suspectAbortLimit = 2
     /// Then the attempt of another client is one that lasts (R12).
     private static let inProgressLimit = 3
     private static let searchLimit = 3
@@ -30,12 +32,13 @@ struct ConnectRetryPolicy: Sendable {
     private var inProgress = 0
     private var searches = 0
 
-    mutating func connectFailed(_ failure: BlueZFailure, isBonded: Bool) -> Step {
+    mutating func connectFailed(_ failure: BlueZFailure, isBonded: Bool, isBondSuspected: Bool = false) -> Step {
         switch failure {
         case .alreadyDone: return .useLink
         case .linkAborted:
             aborts += 1
-            return aborts > Self.abortLimit ? .fail : .retry(after: .milliseconds(aborts == 1 ? 0 : 100))
+            let limit = isBondSuspected ? Self.suspectAbortLimit : Self.abortLimit
+            return aborts > limit ? .fail : .retry(after: .milliseconds(aborts == 1 ? 0 : 100))
         case .inProgress:
             inProgress += 1
             if inProgress < Self.inProgressLimit { return .disconnectThenRetry(after: .milliseconds(500)) }
@@ -44,7 +47,7 @@ struct ConnectRetryPolicy: Sendable {
             searches += 1
             return searches > Self.searchLimit ? .fail : .searchThenRetry
         case .cancelled, .serviceGone, .serviceSilent, .accessDenied, .adapterOff, .adapterBlocked, .peerSilent,
-            .noSlots,
+            .noSlots, .adapterNotReady, .bondSuspect,
             .bondStale, .securityInsufficient, .acquiredElsewhere, .notAllowed, .unsupported, .notConnected,
             .valueTooLong, .att, .passkeyWrong, .agentNotAsked, .pairingTimeout, .pairingRejected, .pairingInterrupted,
             .other:

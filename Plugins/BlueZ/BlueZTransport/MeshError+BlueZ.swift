@@ -114,6 +114,15 @@ extension BlueZFailure {
                 .unreachable, .connectionFailed,
                 "the connection to \(peer) was aborted before it was up; weak signal, or too much traffic on the air?"
             )
+        case .adapterNotReady:
+            (.unreachable, .connectionFailed, "\(adapter) was not ready, though it is switched on; it is tried again")
+        case .bondSuspect:
+            (
+                .bondSuspect, .connectionFailed,
+                "each link to \(peer) ends as soon as it is up; the radio may have lost its bond with this host. "
+                    + "`meshhost unpair \(peer)` forgets it here, and the radio is paired with anew with its pin; "
+                    + "`stale_bond_repairs` has that done by itself"
+            )
         case .peerSilent:
             (
                 .unreachable, .connectionTimeout,

@@ -144,6 +144,12 @@ class Device:
             await asyncio.sleep(0.05)
             await link.disconnect(hci.HCI_CONNECTION_TERMINATED_BY_LOCAL_HOST_ERROR)
             raise LinkGone
+        if self.faults.old and self.bonded:      # 5.66 ends Connect only when the link is encrypted
+            try:
+                await self.while_linked(link.encrypt())
+            except hci.HCI_Error:
+                await link.disconnect(hci.HCI_AUTHENTICATION_FAILURE_ERROR)
+                raise LinkGone from None
         asyncio.get_running_loop().create_task(self._resolve(link))
 
     async def while_linked(self, work):
@@ -165,7 +171,7 @@ class Device:
         try:
             peer = self.peer = Peer(link)
             await self.while_linked(peer.request_mtu(517))
-            if self.bonded:
+            if self.bonded and not link.is_encrypted:
                 await self.while_linked(link.encrypt())
             if not self.faults.no_resolve:
                 await self.while_linked(self.gatt.discover(peer))
@@ -184,7 +190,7 @@ class Device:
         self.gatt.link_gone(keep=self.faults.keep_gatt and self.bonded)
         name, text = REASONS.get(int(reason), ("Unknown", "Unspecified"))
         self.tree.set(self.path, "Device1", ServicesResolved=False)
-        if self.path in self.tree.objects:
+        if self.path in self.tree.objects and not self.faults.old:
             self.tree.signal(self.path, "Device1", "Disconnected", "ss", [f"org.bluez.Reason.{name}", text])
         self.tree.set(self.path, "Device1", Connected=False)
 

@@ -33,7 +33,9 @@ Commands on standard input:
     no-resolve on|off        ServicesResolved never comes
     duplicate on|off         each notification is told twice
     keep-gatt on|off         bonded devices keep their GATT objects while disconnected
-    clear                    ends all of fail ... keep-gatt
+    old on|off               as BlueZ 5.66: no signal Disconnected, and a bond that the radio has lost fails Connect with
+                             le-connection-abort-by-local
+    clear                    ends all of fail ... old
 """
 import argparse
 import asyncio

@@ -33,6 +33,7 @@ class Faults:
         self.early_resolved = 0.0                # seconds by which ServicesResolved comes before the objects
         self.no_resolve = False                  # ServicesResolved never comes
         self.duplicate = False                   # every value is told twice
+        self.old = False                         # as BlueZ 5.66: no Disconnected, Connect fails with a lost bond
         self.keep_gatt = False                   # bonded devices keep their GATT objects while disconnected
 
     def command(self, words):
@@ -48,7 +49,7 @@ class Faults:
             self.abort = Chance(rest[0])
         elif word == "early-resolved":
             self.early_resolved = float(rest[0])
-        elif word in ("no-resolve", "duplicate", "keep-gatt"):
+        elif word in ("no-resolve", "duplicate", "keep-gatt", "old"):
             setattr(self, word.replace("-", "_"), rest[0] == "on")
         elif word == "clear":
             self.__init__()
