@@ -47,6 +47,8 @@ enum BlueZFailure: Sendable, Hashable {
     case objectGone
     /// The adapter is off, or not up yet.
     case adapterOff
+    /// bluetoothd says so of an adapter that it tells to be on: a moment's matter.
+    case adapterBusy
     /// The adapter is blocked by rfkill.
     case adapterBlocked
     /// Something of the same kind is under way, ours or another client's.
@@ -74,10 +76,12 @@ enum BlueZFailure: Sendable, Hashable {
     case valueTooLong
     /// Another ATT error (Core Specification, Vol 3 Part F §3.4.1.1).
     case att(UInt8)
+    /// Our pairing agent could not be registered.
+    case agentNotTaken
     case passkeyWrong
     /// Pairing failed and our agent was not asked.
     case agentNotAsked
-    /// Pairing took too long.
+    /// Nobody answered for too long during a pairing.
     case pairingTimeout
     case pairingRejected
     /// The link was lost in the middle of a pairing.

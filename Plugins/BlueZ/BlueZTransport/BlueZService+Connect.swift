@@ -110,7 +110,9 @@ extension BlueZService {
             case .fail:
                 // With bluetoothd or the adapter gone, that is the reason.
                 if failure != .cancelled { _ = try usableAdapter(order.choice) }
-                throw GATTError(error, during: .connect, peer: peer, adapter: adapterName(order.choice))
+                throw GATTError(
+                    seen(failure, on: adapter), during: .connect, peer: peer, adapter: adapterName(order.choice),
+                    cause: error)
             case .retry(let delay): await settle(path, disconnects: false, delay)
             case .disconnectThenRetry(let delay): await settle(path, disconnects: true, delay)
             case .forgetThenRetry:
@@ -140,7 +142,7 @@ extension BlueZService {
             if let device = objects.device(target, on: adapter) { return (device.path, wish) }
             if isOver || Task.isCancelled { break }
         }
-        let failure = searches[adapter]?.lastFailure ?? .other
+        let failure = seen(searches[adapter]?.lastFailure ?? .other, on: adapter)
         endWish(wish, on: adapter)
         if Task.isCancelled { throw .cancelled(.connect, peer: target.description) }
         _ = try usableAdapter(order.choice)
@@ -242,7 +244,8 @@ extension BlueZService {
         }
         forgetLoss(path)
         let link = BlueZLink(
-            self, bus, path: path, serial: nextSerial(), peerName: peer, adapterName: name, order.settings)
+            self, bus, path: path, serial: nextSerial(), peerName: peer, adapterName: name,
+            settledChanges: gattChanges[path] ?? 0, order.settings)
         links[path] = link
         book.linkBegan(path, order.request.passkey)
         return link

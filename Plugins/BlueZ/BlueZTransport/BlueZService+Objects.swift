@@ -104,6 +104,13 @@ extension BlueZService {
         return adapter.isBlocked || blocked.contains(adapter.path) ? .blocked : .poweredOff
     }
 
+    /// What an error means besides what is known of the adapter: one that is on is not switched off, whatever bluetoothd says of
+    /// it in passing.
+    func seen(_ failure: BlueZFailure, on adapter: String?) -> BlueZFailure {
+        guard failure == .adapterOff, let adapter, objects.adapters[adapter]?.isPowered == true else { return failure }
+        return .adapterBusy
+    }
+
     /// For people.
     func adapterName(_ choice: AdapterChoice) -> String { objects.adapter(choice)?.name ?? choice.text }
 

@@ -43,8 +43,8 @@ struct ConnectRetryPolicy: Sendable {
         case .objectGone:
             searches += 1
             return searches > Self.searchLimit ? .fail : .searchThenRetry
-        case .cancelled, .serviceGone, .serviceSilent, .accessDenied, .adapterOff, .adapterBlocked, .peerSilent,
-            .noSlots,
+        case .cancelled, .serviceGone, .serviceSilent, .accessDenied, .adapterOff, .adapterBusy, .adapterBlocked,
+            .peerSilent, .noSlots, .agentNotTaken,
             .bondStale, .securityInsufficient, .acquiredElsewhere, .notAllowed, .unsupported, .notConnected,
             .valueTooLong, .att, .passkeyWrong, .agentNotAsked, .pairingTimeout, .pairingRejected, .pairingInterrupted,
             .other:
