@@ -47,7 +47,6 @@ extension BlueZService {
         await retain()
         do throws(GATTError) {
             let adapter = try usableAdapter(order.choice)
-            prepare(order)
             if let device = objects.device(order.request.target, on: adapter), device.isConnected {
                 return try makeLink(device.path, order)
             }
@@ -67,7 +66,9 @@ extension BlueZService {
             {
                 await powerOn(adapter.path)
             }
-            prepare(order)
+            let asker = nextSerial()
+            book.configure(asker, order.request.target, order.request.passkey)
+            defer { book.forget(asker) }
             return try await connectRepeatedly(order)
         } catch {
             await releaseAndClose()
@@ -83,10 +84,6 @@ extension BlueZService {
             throw GATTError(.adapterOff, during: .connect, peer: "", adapter: adapterName(choice), cause: nil)
         }
         return adapter.path
-    }
-
-    private func prepare(_ order: ConnectOrder) {
-        book.configure(order.request.target, order.request.passkey)
     }
 
     private func connectRepeatedly(_ order: ConnectOrder) async throws(GATTError) -> BlueZLink {
