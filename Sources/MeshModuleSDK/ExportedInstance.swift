@@ -122,7 +122,7 @@ actor ExportedInstance {
         do {
             for await result in try await scanner.scan() { host.found(result) }
         } catch {
-            host.log(.info, "scanning failed", [("error", "\(MeshError(wrapping: error))")])
+            host.log(.warning, "scanning failed", [("error", "\(MeshError(wrapping: error))")])
         }
     }
 

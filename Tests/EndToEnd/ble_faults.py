@@ -159,6 +159,50 @@ async def r13_a_discovery_that_hangs_heals(rig):
     await air.host.ready("roof")
 
 
+async def r13_a_scan_whose_search_cannot_begin_says_so(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "fail Adapter1.StartDiscovery InProgress 1000 Operation already in progress")
+    air.host.configure(bluez(pin=PIN))
+    _, _, err = await air.host.cli("scan", "--for", "5s", "--config", air.host.config)
+    assert "stuck in bluetoothd" in err, err
+
+
+async def _passing(rig, fault, code="link.connection-failed"):
+    """What bluetoothd refuses once: an attempt ends, says nothing of a pin or an adapter that is off, and the next is good."""
+    air = await Air.make(rig)
+    await air.tell("bluez", fault)
+    air.host.configure(bluez(pin=PIN))
+    await air.host.start()
+    end = await air.down()
+    equal((end["code"], end["disposition"]), (code, "transient"), str(end))
+    assert "PIN" not in end["message"] and "switched off" not in end["message"], end
+    await air.host.ready("roof")
+
+
+async def a_connect_without_a_profile_is_made_again(rig):
+    await _passing(rig, "fail Device1.Connect NotAvailable 1 br-connection-profile-unavailable")
+
+
+async def a_connect_that_fails_to_authenticate_is_made_again(rig):
+    await _passing(rig, "fail Device1.Connect AuthenticationFailed 1 Authentication Failed")
+
+
+async def an_adapter_that_is_not_ready_for_a_moment_is_not_off(rig):
+    await _passing(rig, "fail Device1.Connect NotReady 1 Resource Not Ready")
+
+
+async def a_pairing_that_is_rejected_is_tried_once_more(rig):
+    await _passing(rig, "fail Device1.Pair AuthenticationRejected 1 Authentication Rejected")
+
+
+async def a_pairing_that_nobody_answers_is_tried_again(rig):
+    await _passing(rig, "fail Device1.Pair AuthenticationTimeout 1 Authentication Timeout")
+
+
+async def an_agent_that_is_not_taken_says_nothing_of_the_pin(rig):
+    await _passing(rig, "fail AgentManager1.RegisterAgent Failed 2 no")
+
+
 async def r14_bluetoothd_killed_is_noticed_and_survived(rig):
     air = await Air.bound(rig)
     tap = await air.frames()

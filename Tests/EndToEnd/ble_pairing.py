@@ -153,6 +153,33 @@ async def pins_of_others_are_not_given_away(rig):
     equal((await air.state())["state"], "ready")
 
 
+async def the_pin_of_a_device_that_was_taken_out_is_not_given_away(rig):
+    # Barn keeps the daemon on the bus, and its agent the default one.
+    barn = "C0:11:22:33:44:66"
+    air = await Air.make(rig, ble(name="Roof", address=ROOF), ble(name="Barn", address=barn))
+    air.host.configure(bluez(pin=PIN, autoconnect=False), bluez("barn", barn, pin=PIN, default_agent=True))
+    await air.host.start()
+    await air.host.ready("barn")
+    equal((await air.host.cli("device", "roof", "connect"))[0], 0)
+    await air.host.ready("roof")
+    air.host.configure(bluez("barn", barn, pin=PIN, default_agent=True))
+    equal((await air.host.cli("reload"))[0], 0)
+    await eventually(lambda: air.calls("Disconnect") >= 1, "the end of the link")
+    asked = air.bluez.count("agent", member="RequestPasskey")
+    async with Client(air.bluetooth.address) as other:
+        await other.find(ROOF)
+        await other.call("/org/bluez/hci0", "Adapter1.RemoveDevice", "o", other.path(ROOF))
+        await other.find(ROOF)
+        await other.connect(ROOF)
+        try:
+            await other.call(other.path(ROOF), "Device1.Pair")
+            paired = True
+        except Exception:                         # whatever bluetoothd calls it
+            paired = False
+    equal(paired, False, "paired")
+    assert air.bluez.count("agent", member="RequestPasskey") > asked, "the agent was not asked"
+
+
 async def pair_and_unpair_from_the_command_line(rig):
     air = await Air.make(rig)
     air.host.configure(bluez(pin=PIN, autoconnect=False))

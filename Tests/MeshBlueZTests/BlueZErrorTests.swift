@@ -47,6 +47,10 @@ struct BlueZErrorTests {
     ]
 
     private static let connecting: [Row] = [
+        row("NotAvailable", "br-connection-profile-unavailable", .connect, .other, .other, .connectionFailed),
+        row("NotSupported", "", .connect, .other, .other, .connectionFailed),
+        row("AuthenticationFailed", "", .connect, .other, .other, .connectionFailed),
+        row("AuthenticationRejected", "", .connect, .other, .other, .connectionFailed),
         row("NotReady", "Resource Not Ready", .connect, .adapterOff, .bluetoothUnavailable, .adapterUnavailable),
         row("Blocked", "", .powerOn, .adapterBlocked, .bluetoothUnavailable, .adapterUnavailable),
         row("InProgress", "", .connect, .inProgress, .inUse, .connectionFailed),
@@ -132,7 +136,7 @@ struct BlueZErrorTests {
     @Test(arguments: [
         ("org.bluez.Reason.Authentication", GATTError.Reason.bondStale, MeshError.Code.authenticationFailed),
         ("org.bluez.Reason.Remote", .linkLost, .linkClosedByPeer),
-        ("org.bluez.Reason.Timeout", .linkLost, .linkClosed),
+        ("org.bluez.Reason.Timeout", .linkLost, .connectionTimeout),
         ("org.bluez.Reason.Local", .linkLost, .linkClosed),
         ("org.bluez.Reason.Unknown", .linkLost, .linkClosed),
     ])

@@ -8,6 +8,15 @@ import Testing
 @testable import MeshBlueZTransport
 
 struct BlueZObjectsTests {
+    @Test(arguments: [DBusValue.int16(.min), .int16(127), .int64(.max), .int64(.min), .int32(-60), .string("-60")])
+    func `a strength that nobody can have measured is none`(value: DBusValue) {
+        var device = BlueZDevice(path: "/org/bluez/hci0/dev_C0_11_22_33_44_55")
+        device.update(["RSSI": .int16(-60)], invalidated: [])
+        #expect(device.rssi == -60)
+        device.update(["RSSI": value], invalidated: [])
+        #expect(device.rssi == nil)
+    }
+
     private static let adapter = "/org/bluez/hci0"
     private static let device = "/org/bluez/hci0/dev_C0_11_22_33_44_55"
     private static let service = device + "/service0010"

@@ -106,6 +106,34 @@ struct DiscoveryStateMachineTests {
         expect(machine.isOn, is: true)
     }
 
+    @Test func `one that may have begun is stopped, too`() {
+        var machine = Machine()
+        _ = machine.adapterChanged(isAvailable: true, now: .zero)
+        _ = machine.wishMade(1, Self.uart, now: .zero)
+        _ = machine.wishEnded(1, now: .zero)
+        expect(machine.startFailed(call: 1, .unknown, mayPowerCycle: true, now: .zero), is: .stop(call: 2))
+        expect(machine.stopped(call: 2, now: .zero), is: .nothing)
+        expect(machine.started(call: 1, now: .milliseconds(100)), is: .stop(call: 3))
+        expect(machine.stopped(call: 3, now: .milliseconds(100)), is: .nothing)
+        expect(machine.deadlineReached(now: .seconds(1)), is: .nothing)
+        expect(machine.isIdle, is: true)
+    }
+
+    @Test func `silence is told at last`() {
+        var machine = Machine()
+        _ = machine.adapterChanged(isAvailable: true, now: .zero)
+        _ = machine.wishMade(1, Self.uart, now: .zero)
+        for call in [UInt64(1), 3] {
+            expect(
+                machine.startFailed(call: call, .unknown, mayPowerCycle: true, now: .zero), is: .stop(call: call + 1))
+            expect(machine.stopped(call: call + 1, now: .zero), is: .nothing)
+            _ = machine.deadlineReached(now: .seconds(1))
+        }
+        expect(machine.startFailed(call: 5, .unknown, mayPowerCycle: true, now: .zero), is: .stop(call: 6))
+        expect(machine.stopped(call: 6, now: .zero), is: .tellFailure)
+        expect(machine.nextDeadline, is: .seconds(10))
+    }
+
     @Test func `one that stays stuck costs a power cycle where that is allowed`() {
         var machine = Machine()
         _ = machine.adapterChanged(isAvailable: true, now: .zero)
@@ -179,7 +207,7 @@ struct DiscoveryStateMachineTests {
                     } else if random.next() % 3 == 0 {
                         take(
                             machine.startFailed(
-                                call: call, random.next() % 2 == 0 ? .inProgress : .other,
+                                call: call, [.inProgress, .unknown, .other][Int(random.next() % 3)],
                                 mayPowerCycle: random.next() % 2 == 0, now: now))
                     } else {
                         take(machine.started(call: call, now: now))

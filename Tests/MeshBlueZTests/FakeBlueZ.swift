@@ -185,6 +185,14 @@ actor FakeBlueZ {
         }
     }
 
+    /// bluetoothd drops the agent.
+    func releaseAgent() async throws {
+        guard let agent, let connection else { return }
+        self.agent = nil
+        _ = try await connection.call(
+            DBusCall(agent.client, path: agent.path, interface: BlueZNames.agent, member: "Release"))
+    }
+
     func loseLink(_ reason: String? = nil) {
         if let reason {
             emit(Self.device, BlueZNames.device, "Disconnected", [.string("org.bluez.Reason.\(reason)"), .string("")])

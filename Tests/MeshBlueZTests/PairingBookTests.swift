@@ -17,7 +17,7 @@ struct PairingBookTests {
     private static func book(_ passkey: String?) throws -> PairingBook {
         var book = PairingBook()
         let target = try #require(BLEAddress("C0:11:22:33:44:55"))
-        book.configure(.address(target), passkey.flatMap { BLEPasskey($0) })
+        book.configure(1, .address(target), passkey.flatMap { BLEPasskey($0) })
         return book
     }
 
@@ -55,12 +55,52 @@ struct PairingBookTests {
 
     @Test func `a device that is meant by its name is the one that is linked, and no other of that name`() {
         var book = PairingBook()
-        book.configure(.name("Roof"), BLEPasskey("123456"))
+        book.configure(1, .name("Roof"), BLEPasskey("123456"))
         expect(book.answer(.passkey, from: Self.device, address: Self.address), is: .reject(.notConfigured))
         book.linkBegan(Self.device, BLEPasskey("123456"))
         expect(book.answer(.passkey, from: Self.device, address: nil), is: .passkey(123_456))
         book.linkEnded(Self.device)
         expect(book.answer(.passkey, from: Self.device, address: nil), is: .reject(.notConfigured))
+    }
+
+    @Test func `a device is answered for as long as somebody wants it, and as who asked last wants it`() throws {
+        var book = try Self.book("111111")
+        let target = BLETarget.address(try #require(BLEAddress("C0:11:22:33:44:55")))
+        book.configure(2, target, BLEPasskey("222222"))
+        expect(book.answer(.passkey, from: Self.device, address: Self.address), is: .passkey(222_222))
+        book.forget(2)
+        expect(book.answer(.passkey, from: Self.device, address: Self.address), is: .passkey(111_111))
+        book.forget(1)
+        expect(book.answer(.passkey, from: Self.device, address: Self.address), is: .reject(.notConfigured))
+    }
+
+    @Test func `an address with its kind says more than one without`() throws {
+        var book = PairingBook()
+        book.configure(1, .address(try #require(Self.address)), BLEPasskey("111111"))
+        book.configure(2, .address(try #require(BLEAddress("C0:11:22:33:44:55"))), BLEPasskey("222222"))
+        for _ in 0..<20 {
+            expect(book.answer(.passkey, from: Self.device, address: Self.address), is: .passkey(111_111))
+        }
+    }
+
+    @Test func `pairings of one device at once share what was asked`() throws {
+        var book = try Self.book("123456")
+        book.pairingBegan(Self.device)
+        _ = book.answer(.passkey, from: Self.device, address: Self.address)
+        book.pairingBegan(Self.device)
+        expect(book.pairingEnded(Self.device), is: PairingBook.Attempt(passkeyWasAsked: true))
+        expect(book.isPairing, is: true)
+        expect(book.pairingEnded(Self.device), is: PairingBook.Attempt(passkeyWasAsked: true))
+        expect(book.isPairing, is: false)
+    }
+
+    @Test func `one rejection may pass, two in a row do not`() {
+        var book = PairingBook()
+        expect(book.rejectionMayPass(Self.device), is: true)
+        expect(book.rejectionMayPass(Self.device), is: false)
+        expect(book.rejectionMayPass(Self.device), is: true)
+        book.pairingSucceeded(Self.device)
+        expect(book.rejectionMayPass(Self.device), is: true)
     }
 
     @Test func `an attempt tells whether the passkey was asked for, and why it was refused`() throws {

@@ -15,6 +15,8 @@ final class AdapterSearch {
     /// Counts the failures that those who wait were told of.
     var failures = 0
     var lastFailure: BlueZFailure?
+    /// Whether those who wait were told so last.
+    var isStuck = false
     /// The call that is under way.
     var call: Task<Void, Never>?
 

@@ -11,6 +11,8 @@ struct BlueZCentral: GATTCentral {
     let choice: AdapterChoice
     let powersOn: Bool
     let isDefaultAgent: Bool
+    let target: BLETarget
+    let passkey: BLEPasskey?
     let link: BlueZLink.Settings
 
     init(_ service: BlueZService, _ settings: BlueZSettings, log: LogSink) {
@@ -18,6 +20,8 @@ struct BlueZCentral: GATTCentral {
         choice = AdapterChoice(settings.adapter)
         powersOn = settings.powersOn
         isDefaultAgent = settings.isDefaultAgent
+        target = settings.transport.target
+        passkey = settings.transport.passkey
         link = BlueZLink.Settings(acquiresNotifications: settings.notifications == .acquire, log: log)
     }
 
@@ -27,7 +31,9 @@ struct BlueZCentral: GATTCentral {
 
     func observeState(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> any GATTObservation {
         await prepare()
-        return BlueZObservation(service, await service.observe(choice, powersOn: powersOn, observer))
+        let serial = await service.observe(
+            target, passkey, choice, powersOn: powersOn, isDefaultAgent: isDefaultAgent, observer)
+        return BlueZObservation(service, serial)
     }
 
     func adopt(_ request: GATTConnectRequest) async throws(GATTError) -> (any GATTLink)? {
@@ -52,7 +58,6 @@ struct BlueZCentral: GATTCentral {
 
     private func prepare() async {
         if powersOn { await service.allowPower(choice) }
-        if isDefaultAgent { await service.requestDefaultAgent() }
     }
 }
 

@@ -78,10 +78,12 @@ enum BlueZFailure: Sendable, Hashable {
     case valueTooLong
     /// Another ATT error (Core Specification, Vol 3 Part F §3.4.1.1).
     case att(UInt8)
+    /// Our pairing agent could not be registered.
+    case agentNotTaken
     case passkeyWrong
     /// Pairing failed and our agent was not asked.
     case agentNotAsked
-    /// Pairing took too long.
+    /// Nobody answered for too long during a pairing.
     case pairingTimeout
     case pairingRejected
     /// The link was lost in the middle of a pairing.

@@ -42,6 +42,15 @@ extension BlueZLink {
 
     func discoverCharacteristics(of service: GATTService) async throws(GATTError) -> [GATTCharacteristic] {
         try requireUp(.connect)
+        let (path, serial) = (path, serial)
+        if await self.service.objects.characteristics(of: service.id).isEmpty {
+            _ = await self.service.wait(upTo: Self.lateTime) {
+                $0.links[path]?.serial != serial || !$0.objects.characteristics(of: service.id).isEmpty
+            }
+            try await requireResolving()
+        }
+        // They come one by one.
+        if await self.service.gattChanges[path, default: 0] != settledChanges { try await waitUntilQuiet() }
         return await self.service.objects.characteristics(of: service.id).map {
             GATTCharacteristic(uuid: $0.uuid, id: $0.path, properties: $0.properties)
         }
@@ -56,6 +65,7 @@ extension BlueZLink {
                 $0.links[path]?.serial != serial || $0.gattChanges[path] != count
             }
             try await requireResolving()
+            settledChanges = count ?? 0
         }
     }
 

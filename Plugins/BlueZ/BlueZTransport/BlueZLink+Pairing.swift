@@ -16,11 +16,8 @@ extension BlueZLink {
             return PairingOutcome(wasBonded: true, usedPasskey: false)
         }
         guard await service.registerAgent() else {
-            throw GATTError(
-                .pairingFailed,
-                MeshError(
-                    .serviceUnavailable, "bluetoothd did not take our pairing agent; see the log for the reason",
-                    context: .init(operation: "pair", peer: peerName)))
+            try requireUp(.pair(passkeyWasAsked: false))
+            throw failure(.agentNotTaken, .pair(passkeyWasAsked: false))
         }
         let path = path
         while true {
@@ -29,6 +26,7 @@ extension BlueZLink {
             do throws(DBusError) {
                 _ = try await call(path, BlueZNames.device, "Pair", timeout: Self.pairTime)
                 let attempt = await service.pairingEnded(path)
+                await service.pairingSucceeded(path)
                 await trust()
                 return PairingOutcome(usedPasskey: attempt.passkeyWasAsked)
             } catch let caught {
@@ -75,24 +73,46 @@ extension BlueZLink {
                 "\(peerName) wants a person to compare two numbers, and a pin is configured; leave the option pin out, "
                 + "or pair with `bluetoothctl pair`"
         case nil:
-            let failure = BlueZFailure(error, during: operation)
-            if failure == .passkeyWrong || failure == .pairingTimeout || failure == .agentNotAsked && isUp {
-                return GATTError(failure, during: operation, peer: peerName, adapter: adapterName, cause: error)
-            }
-            return self.failure(error, operation)
+            return pairingFailure(BlueZFailure(error, during: operation), error, attempt)
         }
         return GATTError(
             .pairingFailed,
             MeshError(.authenticationFailed, text, cause: error, context: .init(operation: "pair", peer: peerName)))
     }
+
+    /// What bluetoothd's error means where the agent refused nothing. Only a person can mend a wrong pin, so nothing else may
+    /// pass for one: a link that was lost, and a pairing that nobody answered, are tried again.
+    private func pairingFailure(
+        _ failure: BlueZFailure, _ error: DBusError, _ attempt: PairingBook.Attempt
+    ) -> GATTError {
+        let operation = BlueZOperation.pair(passkeyWasAsked: attempt.passkeyWasAsked)
+        var meaning = failure
+        switch failure {
+        case .passkeyWrong:
+            // Radios end the link after a wrong pin; one that has just stopped answering has not refused anything.
+            if case .lost(let loss) = state, loss.error.code == .connectionTimeout { return loss }
+        case .pairingTimeout:
+            if !isUp || !attempt.passkeyWasAsked { meaning = .pairingInterrupted }
+        case .pairingRejected:
+            if service.assumeIsolated({ $0.book.rejectionMayPass(self.path) }) { meaning = .pairingInterrupted }
+        case .agentNotAsked where isUp: break
+        default: return self.failure(error, operation)
+        }
+        return GATTError(meaning, during: operation, peer: peerName, adapter: adapterName, cause: error)
+    }
 }
 
 extension BlueZService {
+    fileprivate func pairingSucceeded(_ path: String) {
+        book.pairingSucceeded(path)
+    }
+
     fileprivate func pairingBegan(_ path: String) {
         book.pairingBegan(path)
     }
 
     fileprivate func pairingEnded(_ path: String) -> PairingBook.Attempt {
-        book.pairingEnded(path)
+        defer { defaultAgentChanged() }
+        return book.pairingEnded(path)
     }
 }

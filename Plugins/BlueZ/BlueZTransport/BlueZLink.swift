@@ -50,10 +50,12 @@ actor BlueZLink: GATTLink {
     /// Characteristics that notify us over a socket.
     var sockets: [String: NotificationSocket] = [:]
     var hasWarnedOfMTU = false
+    /// How much had changed below the device when nothing had for a while: at the beginning, and after the last wait for it.
+    var settledChanges: UInt64
 
     init(
         _ service: BlueZService, _ bus: DBusConnection, path: String, serial: UInt64, peerName: String,
-        adapterName: String, _ settings: Settings
+        adapterName: String, settledChanges: UInt64, _ settings: Settings
     ) {
         loop = service.loop
         self.service = service
@@ -62,6 +64,7 @@ actor BlueZLink: GATTLink {
         self.serial = serial
         self.peerName = peerName
         self.adapterName = adapterName
+        self.settledChanges = settledChanges
         self.settings = settings
     }
 
@@ -147,17 +150,16 @@ actor BlueZLink: GATTLink {
 
     /// What an error means here: with the link gone, that is the reason.
     func failure(_ error: DBusError, _ operation: BlueZOperation) -> GATTError {
-        let path = path
-        let failure = service.assumeIsolated {
-            $0.meaning(BlueZFailure(error, during: operation), on: $0.objects.devices[path]?.adapter)
-        }
+        let failure = BlueZFailure(error, during: operation)
         if failure == .cancelled { return .cancelled(operation, peer: peerName) }
         if case .lost(let loss) = state { return loss }
-        return GATTError(failure, during: operation, peer: peerName, adapter: adapterName, cause: error)
+        return self.failure(failure, operation, cause: error)
     }
 
-    func failure(_ failure: BlueZFailure, _ operation: BlueZOperation) -> GATTError {
-        GATTError(failure, during: operation, peer: peerName, adapter: adapterName, cause: nil)
+    func failure(_ failure: BlueZFailure, _ operation: BlueZOperation, cause: DBusError? = nil) -> GATTError {
+        let path = path
+        let failure = service.assumeIsolated { $0.meaning(failure, on: $0.objects.devices[path]?.adapter) }
+        return GATTError(failure, during: operation, peer: peerName, adapter: adapterName, cause: cause)
     }
 
     func call(

@@ -70,8 +70,7 @@ struct BlueZDevice: Sendable, Hashable {
         if let flag = properties["Paired"]?.flag { isPaired = flag }
         if let flag = properties["Bonded"]?.flag { bonded = flag }
         if let flag = properties["Trusted"]?.flag { isTrusted = flag }
-        // 127: not available (Core Specification, Vol 4 Part E §7.7.65.2).
-        if let number = properties["RSSI"]?.number { rssi = number == 127 ? nil : number }
+        if let value = properties["RSSI"] { rssi = value.signalStrength }
         if let texts = properties["UUIDs"]?.texts { uuids = texts.compactMap { BLEUUID($0) } }
         if let entries = properties["ManufacturerData"]?.entries {
             manufacturerData = [:]

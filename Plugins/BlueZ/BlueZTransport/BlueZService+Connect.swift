@@ -47,7 +47,6 @@ extension BlueZService {
         await retain()
         do throws(GATTError) {
             let adapter = try usableAdapter(order.choice)
-            prepare(order)
             if let device = objects.device(order.request.target, on: adapter), device.isConnected,
                 !isClosing(device.path)
             {
@@ -69,7 +68,9 @@ extension BlueZService {
             {
                 await powerOn(adapter.path)
             }
-            prepare(order)
+            let asker = nextSerial()
+            book.configure(asker, order.request.target, order.request.passkey)
+            defer { book.forget(asker) }
             return try await connectRepeatedly(order)
         } catch {
             await releaseAndClose()
@@ -85,10 +86,6 @@ extension BlueZService {
             throw GATTError(.adapterOff, during: .connect, peer: "", adapter: adapterName(choice), cause: nil)
         }
         return adapter.path
-    }
-
-    private func prepare(_ order: ConnectOrder) {
-        book.configure(order.request.target, order.request.passkey)
     }
 
     private func connectRepeatedly(_ order: ConnectOrder) async throws(GATTError) -> BlueZLink {
@@ -147,12 +144,12 @@ extension BlueZService {
             if let device = objects.device(target, on: adapter) { return (device.path, wish) }
             if isOver || Task.isCancelled { break }
         }
-        let failure = searches[adapter]?.lastFailure ?? .other
+        let failure = meaning(searches[adapter]?.lastFailure ?? .other, on: adapter)
         endWish(wish, on: adapter)
         if Task.isCancelled { throw .cancelled(.connect, peer: target.description) }
         _ = try usableAdapter(order.choice)
         throw GATTError(
-            meaning(failure, on: adapter), during: .discover, peer: target.description,
+            failure, during: .discover, peer: target.description,
             adapter: adapterName(order.choice), cause: nil)
     }
 
@@ -253,7 +250,8 @@ extension BlueZService {
         }
         forgetLoss(path)
         let link = BlueZLink(
-            self, bus, path: path, serial: nextSerial(), peerName: peer, adapterName: name, order.settings)
+            self, bus, path: path, serial: nextSerial(), peerName: peer, adapterName: name,
+            settledChanges: gattChanges[path] ?? 0, order.settings)
         links[path] = link
         book.linkBegan(path, order.request.passkey)
         return link

@@ -84,12 +84,17 @@ extension BlueZService {
             search.call = Task(executorPreference: loop.taskExecutor) { await self.powerCycle(id, call) }
         case .tellFailure:
             log(.notice, "the search could not begin", [("adapter", search.adapter)])
+            search.isStuck = true
             search.failures += 1
             changed()
         }
         arm(search)
         if search.machine.isIdle { searches[search.adapter] = nil }
     }
+
+    /// Until a search that bluetoothd says nothing of counts as one that may or may not have begun.
+    private static let startTime = Duration.seconds(15)
+    private static let lateStartTime = Duration.seconds(90)
 
     private typealias SearchID = (adapter: String, serial: UInt64)
 
@@ -108,21 +113,44 @@ extension BlueZService {
         if !filter.services.isEmpty {
             options["UUIDs"] = .array(element: "s", filter.services.map { .string($0.description) })
         }
+        // Given up before the call is: an answer that comes late tells of a search that has to be stopped.
+        let patience = LoopTimer(loop)
+        patience.schedule(after: Self.startTime) { self.startFailed(id, call, .serviceSilent) }
+        defer { patience.cancel() }
         do throws(DBusError) {
             _ = try await self.call(id.adapter, interface, "SetDiscoveryFilter", [.options(options)])
-            _ = try await self.call(id.adapter, interface, "StartDiscovery", timeout: .seconds(15))
-            answered(id) { $0.machine.started(call: call, now: loop.now) }
+            _ = try await self.call(id.adapter, interface, "StartDiscovery", timeout: Self.lateStartTime)
         } catch {
-            let failure = BlueZFailure(error, during: .discover)
             log(.debug, "StartDiscovery failed", [("adapter", id.adapter), ("error", error.description)])
-            let isFree = !links.keys.contains { $0.hasPrefix(id.adapter + "/") }
-            answered(id) { search in
-                search.lastFailure = failure
-                return search.machine.startFailed(
-                    call: call, failure == .inProgress ? .inProgress : .other,
-                    mayPowerCycle: isFree && allowsPower(id.adapter), now: loop.now)
-            }
+            return startFailed(id, call, BlueZFailure(error, during: .discover))
         }
+        guard searches[id.adapter]?.serial == id.serial else {
+            if searches[id.adapter] == nil { await stop(id, call) }
+            return
+        }
+        answered(id) { search in
+            search.isStuck = false
+            return search.machine.started(call: call, now: loop.now)
+        }
+    }
+
+    private func startFailed(_ id: SearchID, _ call: UInt64, _ failure: BlueZFailure) {
+        let start: DiscoveryStateMachine.StartFailure =
+            switch failure {
+            case .inProgress: .inProgress
+            case .serviceSilent: .unknown
+            default: .other
+            }
+        let mayPowerCycle = allowsPower(id.adapter) && isUnused(id.adapter)
+        answered(id) { search in
+            search.lastFailure = failure
+            return search.machine.startFailed(call: call, start, mayPowerCycle: mayPowerCycle, now: loop.now)
+        }
+    }
+
+    /// Whether nobody on this machine would lose a link, or the one being made, with the adapter.
+    private func isUnused(_ adapter: String) -> Bool {
+        turns[adapter] == nil && !objects.devices.values.contains { $0.adapter == adapter && $0.isConnected }
     }
 
     private func stop(_ id: SearchID, _ call: UInt64) async {

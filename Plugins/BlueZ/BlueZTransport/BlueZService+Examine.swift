@@ -13,7 +13,15 @@ extension BlueZService {
         var findings = serviceFindings
         if outage == nil {
             let choices = Set(devices.map { AdapterChoice($0.settings.adapter) })
-            for choice in choices.isEmpty ? [.firstPowered] : choices { findings.append(finding(choice)) }
+            for choice in choices.isEmpty ? [.firstPowered] : choices {
+                findings.append(finding(choice))
+                if let adapter = objects.adapter(choice)?.path, searches[adapter]?.isStuck == true {
+                    findings.append(
+                        Finding(
+                            .problem, adapterName(choice), "cannot search: bluetoothd does not let it begin",
+                            advice: "`bluetoothctl power off` and `on` frees it, as does the option power_on"))
+                }
+            }
             if !isAgentRegistered {
                 findings.append(
                     Finding(

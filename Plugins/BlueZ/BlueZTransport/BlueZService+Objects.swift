@@ -110,18 +110,25 @@ extension BlueZService {
     func adapterName(_ choice: AdapterChoice) -> String { objects.adapter(choice)?.name ?? choice.text }
 
     /// Tells `handler` the state of an adapter now, and each change until ``endObservation(_:)``.
+    /// Meanwhile the agent answers for `target`.
     func observe(
-        _ choice: AdapterChoice, powersOn: Bool, _ handler: @escaping @Sendable (BluetoothState) -> Void
+        _ target: BLETarget, _ passkey: BLEPasskey?, _ choice: AdapterChoice, powersOn: Bool, isDefaultAgent: Bool,
+        _ handler: @escaping @Sendable (BluetoothState) -> Void
     ) async -> UInt64 {
         await retain()
         let serial = nextSerial()
-        observers[serial] = Observer(choice: choice, powersOn: powersOn, handler: handler)
+        observers[serial] = Observer(
+            choice: choice, powersOn: powersOn, isDefaultAgent: isDefaultAgent, handler: handler)
+        book.configure(serial, target, passkey)
+        defaultAgentChanged()
         changed()
         return serial
     }
 
     func endObservation(_ serial: UInt64) {
         guard observers.removeValue(forKey: serial) != nil else { return }
+        book.forget(serial)
+        defaultAgentChanged()
         release()
     }
 

@@ -18,6 +18,8 @@ struct Scanner {
 extension BlueZService {
     /// Sightings that a slow consumer has not taken yet; older ones are dropped, as newer ones say more.
     private static let bufferedSightings = 256
+    /// Then a search that has not begun is not waited for any more: others' links may go before it.
+    private static let startTime = Duration.seconds(20)
 
     /// Devices as they are heard, and those that are connected and so cannot be heard, until the consumer stops.
     func scan(_ choice: AdapterChoice) async throws(MeshError) -> AsyncStream<ScanResult> {
@@ -33,6 +35,13 @@ extension BlueZService {
             of: ScanResult.self, bufferingPolicy: .bufferingNewest(Self.bufferedSightings))
         let serial = nextSerial()
         let wish = wish(on: adapter, DiscoveryStateMachine.Filter(services: [], reportsDuplicates: true))
+        do throws(GATTError) {
+            try await searchBegins(on: adapter, choice)
+        } catch {
+            endWish(wish, on: adapter)
+            await releaseAndClose()
+            throw error.error.adding(operation: "scan")
+        }
         scanners[serial] = Scanner(adapter: adapter, wish: wish, continuation: continuation)
         continuation.onTermination = { [loop] _ in
             loop.perform { self.assumeIsolated { $0.endScan(serial) } }
@@ -41,6 +50,24 @@ extension BlueZService {
             if device.isConnected || device.rssi != nil { tellScanners(device) }
         }
         return stream
+    }
+
+    /// Waits until the search is on: one that cannot begin must not pass for one that has heard nothing.
+    private func searchBegins(on adapter: String, _ choice: AdapterChoice) async throws(GATTError) {
+        let failures = searches[adapter]?.failures ?? 0
+        if searches[adapter]?.isStuck != true {
+            _ = await wait(upTo: Self.startTime) {
+                $0.searches[adapter].map { $0.machine.isOn || $0.failures != failures } ?? true
+                    || $0.state(choice) != .poweredOn && !$0.isPowerCycling(choice)
+            }
+        }
+        if Task.isCancelled { throw .cancelled(.discover, peer: "") }
+        _ = try usableAdapter(choice)
+        guard let search = searches[adapter], search.isStuck else { return }
+        throw GATTError(
+            meaning(search.lastFailure ?? .other, on: adapter), during: .discover, peer: "",
+            adapter: adapterName(choice),
+            cause: nil)
     }
 
     private func endScan(_ serial: UInt64) {

@@ -16,6 +16,7 @@ actor BlueZService {
     struct Observer {
         var choice: AdapterChoice
         var powersOn: Bool
+        var isDefaultAgent: Bool
         var told: BluetoothState?
         var handler: @Sendable (BluetoothState) -> Void
     }
@@ -81,7 +82,10 @@ actor BlueZService {
     var book = PairingBook()
     var agentToken: DBusExportToken?
     var isAgentRegistered = false
-    var wantsDefaultAgent = false
+    var isDefaultAgent = false
+    var agentTimer: LoopTimer?
+    var registering: Task<Bool, Never>?
+    var agentWork: Task<Void, Never>?
     /// Adapters that may be switched on.
     var powerChoices: Set<AdapterChoice> = []
     /// Adapters that rfkill was found to hold.
@@ -225,6 +229,7 @@ actor BlueZService {
         bus = nil
         subscriptions = []
         agentToken = nil
+        agentTimer = nil
         serviceEnded()
     }
 

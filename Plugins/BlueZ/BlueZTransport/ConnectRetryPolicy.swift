@@ -47,7 +47,7 @@ struct ConnectRetryPolicy: Sendable {
             searches += 1
             return searches > Self.searchLimit ? .fail : .searchThenRetry
         case .cancelled, .serviceGone, .serviceSilent, .accessDenied, .adapterOff, .adapterBlocked, .peerSilent,
-            .noSlots, .adapterNotReady, .bondSuspect,
+            .noSlots, .adapterNotReady, .bondSuspect, .agentNotTaken,
             .bondStale, .securityInsufficient, .acquiredElsewhere, .notAllowed, .unsupported, .notConnected,
             .valueTooLong, .att, .passkeyWrong, .agentNotAsked, .pairingTimeout, .pairingRejected, .pairingInterrupted,
             .other:

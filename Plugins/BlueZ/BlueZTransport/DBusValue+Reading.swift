@@ -39,6 +39,13 @@ extension DBusValue {
         }
     }
 
+    /// A signal strength in dBm. What no receiver can measure is none: 127 says so (Core Specification, Vol 4 Part E §7.7.65.2),
+    /// and of whatever else lies outside -127...20 nothing can be computed.
+    var signalStrength: Int? {
+        guard case .int16(let number) = plain, (-127...20).contains(number) else { return nil }
+        return Int(number)
+    }
+
     var octets: [UInt8]? {
         if case .bytes(let bytes) = plain { bytes } else { nil }
     }

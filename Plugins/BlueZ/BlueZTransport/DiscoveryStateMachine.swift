@@ -53,6 +53,8 @@ struct DiscoveryStateMachine: ~Copyable {
     /// Why a search could not begin.
     enum StartFailure: Sendable, Hashable {
         case inProgress
+        /// There was no answer: it may have begun, or begin later.
+        case unknown
         case other
     }
 
@@ -152,18 +154,30 @@ struct DiscoveryStateMachine: ~Copyable {
     }
 
     mutating func started(call: UInt64, now: Duration) -> Action {
-        guard case .starting(let filter, call) = state else { return .nothing }
+        guard case .starting(let filter, call) = state else { return startedLate() }
         state = .on(filter, heard: now)
         failures = 0
         return settle(now)
     }
 
-    /// `mayPowerCycle`: it is allowed, and no link goes through the adapter.
+    /// The answer to a start that was given up: nobody counts on this search.
+    private mutating func startedLate() -> Action {
+        guard isAvailable else { return .nothing }
+        switch state {
+        case .off, .resting:
+            state = .clearing(call: nextCall())
+            return .stop(call: lastCall)
+        case .starting, .on, .stopping, .clearing, .powerCycling: return .nothing
+        }
+    }
+
+    /// `mayPowerCycle`: it is allowed, and nobody has a link through the adapter, or makes one.
     mutating func startFailed(call: UInt64, _ failure: StartFailure, mayPowerCycle: Bool, now: Duration) -> Action {
         guard case .starting(_, call) = state else { return .nothing }
         failures += 1
         switch failure {
-        case .inProgress where failures <= configuration.clearings:
+        case .unknown,
+            .inProgress where failures <= configuration.clearings:
             state = .clearing(call: nextCall())
             return .stop(call: lastCall)
         case .inProgress where mayPowerCycle && failures == configuration.clearings + 1:
@@ -189,8 +203,9 @@ struct DiscoveryStateMachine: ~Copyable {
             state = .off
             return settle(now)
         case .clearing(call):
-            state = .resting(until: now + configuration.rest)
-            return .nothing
+            let isStuck = failures > configuration.clearings
+            state = .resting(until: now + (isStuck ? configuration.longRest : configuration.rest))
+            return isStuck ? .tellFailure : .nothing
         default: return .nothing
         }
     }

@@ -30,15 +30,13 @@ extension BlueZFailure {
         case bluez + "NotConnected": self = .notConnected
         case bluez + "NotAuthorized": self = .securityInsufficient
         case bluez + "NotPermitted": self = Self.notPermitted(error.message)
-        case bluez + "NotSupported", bluez + "NotAvailable": self = .unsupported
+        // Of a connection these are moods of bluetoothd's; only of an attribute do they say what the device is.
+        case bluez + "NotSupported", bluez + "NotAvailable": self = operation == .connect ? .other : .unsupported
         case bluez + "InvalidArguments" where error.message.contains("Length"): self = .valueTooLong
         case bluez + "InvalidValueLength": self = .valueTooLong
-        case bluez + "AuthenticationFailed":
-            if case .pair(passkeyWasAsked: true) = operation { self = .passkeyWrong } else { self = .agentNotAsked }
-        case bluez + "AuthenticationTimeout": self = .pairingTimeout
-        case bluez + "AuthenticationRejected": self = .pairingRejected
-        case bluez + "AuthenticationCanceled": self = .pairingInterrupted
-        case bluez + "ConnectionAttemptFailed": self = .pairingInterrupted
+        case bluez + "AuthenticationFailed", bluez + "AuthenticationTimeout", bluez + "AuthenticationRejected",
+            bluez + "AuthenticationCanceled", bluez + "ConnectionAttemptFailed":
+            self = Self.pairing(error.name.dropFirst(bluez.count), during: operation)
         case bluez + "Failed": self = Self.failed(error.message, during: operation)
         default: self = .other
         }
@@ -50,6 +48,17 @@ extension BlueZFailure {
         case "Write acquired", "Notify acquired": .acquiredElsewhere
         case "Not paired": .securityInsufficient
         default: .notAllowed
+        }
+    }
+
+    /// Nothing is said of a pin where no pairing was asked for.
+    private static func pairing(_ name: Substring, during operation: BlueZOperation) -> BlueZFailure {
+        guard case .pair(let passkeyWasAsked) = operation else { return .other }
+        return switch name {
+        case "AuthenticationFailed": passkeyWasAsked ? .passkeyWrong : .agentNotAsked
+        case "AuthenticationTimeout": .pairingTimeout
+        case "AuthenticationRejected": .pairingRejected
+        default: .pairingInterrupted
         }
     }
 
@@ -106,6 +115,11 @@ extension BlueZFailure {
         switch self {
         case .cancelled: (.cancelled, .cancelled, "the operation was cancelled")
         case .serviceGone, .serviceSilent, .accessDenied, .adapterOff, .adapterBlocked: unavailable(adapter)
+        case .agentNotTaken:
+            (
+                .other, .connectionFailed,
+                "bluetoothd did not take our pairing agent, so \(peer) could not be given its pin; the log has the reason"
+            )
         case .objectGone: (.unreachable, .connectionFailed, "bluetoothd has forgotten \(peer); it is looked for again")
         case .inProgress, .acquiredElsewhere: inUse(operation, peer, adapter)
         case .alreadyDone: (.other, .internalError, "bluetoothd says that it is done already")
@@ -234,7 +248,10 @@ extension BlueZFailure {
                 "the pairing with \(peer) was rejected; give its pin in the option pin"
             )
         case .pairingInterrupted:
-            (.linkLost, .linkClosedByPeer, "\(peer) was lost in the middle of the pairing")
+            (
+                .linkLost, .linkClosedByPeer,
+                "the pairing with \(peer) was interrupted before it came to a pin, or the link was lost; it is tried again"
+            )
         default:
             (
                 .insufficientSecurity, .authenticationFailed,
@@ -267,7 +284,8 @@ extension GATTError {
         case "org.bluez.Reason.Timeout":
             self.init(
                 .linkLost,
-                MeshError(.linkClosed, "\(peer) stopped answering; out of range, or switched off?", context: context))
+                MeshError(
+                    .connectionTimeout, "\(peer) stopped answering; out of range, or switched off?", context: context))
         case "org.bluez.Reason.Local", "org.bluez.Reason.Suspend":
             self.init(
                 .linkLost, MeshError(.linkClosed, "this machine ended the link to \(peer)", context: context))

@@ -10,6 +10,10 @@ final class NotificationSocket {
     /// The longest value of an attribute (Core Specification, Vol 3 Part F §3.2.9), and some more for peers that break the
     /// rule.
     private static let largestValue = 1_024
+    /// Values taken in one turn of the loop: others have their turn, too, however fast a peer sends.
+    private static let valuesPerTurn = 64
+    /// POLLRDHUP, which Glibc's module does not show (bits/poll.h): the peer sends no more.
+    private static let peerShutDown: Int16 = 0x2000
 
     private let descriptor: Int32
     private var poll: LoopPoll?
@@ -47,10 +51,10 @@ final class NotificationSocket {
         Glibc.close(descriptor)
     }
 
-    /// False at the end.
+    /// False at the end. What is left over is told again, in the next turn.
     private func read(_ handler: (Data) -> Void) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: Self.largestValue, alignment: 1) { buffer in
-            while isOpen {
+            for _ in 0..<Self.valuesPerTurn where isOpen {
                 let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
                 if count > 0 {
                     handler(Data(bytes: buffer.baseAddress!, count: count))
@@ -69,7 +73,7 @@ final class NotificationSocket {
     }
 
     private var hasHungUp: Bool {
-        var facts = pollfd(fd: descriptor, events: 0, revents: 0)
-        return Glibc.poll(&facts, 1, 0) > 0 && facts.revents & Int16(POLLHUP | POLLERR) != 0
+        var facts = pollfd(fd: descriptor, events: Self.peerShutDown, revents: 0)
+        return Glibc.poll(&facts, 1, 0) > 0 && facts.revents & (Int16(POLLHUP | POLLERR) | Self.peerShutDown) != 0
     }
 }

@@ -50,14 +50,27 @@ struct PairingBook: Sendable {
         var passkey: BLEPasskey?
     }
 
+    /// A pairing under way, and how many ask for it at once: they share what is learned.
+    private struct Running: Sendable {
+        var attempt = Attempt()
+        var askers = 1
+    }
+
     /// By object path.
     private var linked: [String: Entry] = [:]
-    private var configured: [BLEAddress: Entry] = [:]
-    private var attempts: [String: Attempt] = [:]
+    /// By the number of whoever wants the device answered.
+    private var wanted: [UInt64: (address: BLEAddress, entry: Entry)] = [:]
+    private var running: [String: Running] = [:]
+    /// Devices whose last pairing bluetoothd said to be rejected.
+    private var rejected: Set<String> = []
 
-    /// A device that is meant by its address, connected or not.
-    mutating func configure(_ target: BLETarget, _ passkey: BLEPasskey?) {
-        if case .address(let address) = target { configured[address] = Entry(passkey: passkey) }
+    /// A device that is meant by its address, connected or not, is answered until ``forget(_:)``.
+    mutating func configure(_ serial: UInt64, _ target: BLETarget, _ passkey: BLEPasskey?) {
+        if case .address(let address) = target { wanted[serial] = (address, Entry(passkey: passkey)) }
+    }
+
+    mutating func forget(_ serial: UInt64) {
+        wanted[serial] = nil
     }
 
     /// A device that a link exists to, or is made to, by its object path.
@@ -71,26 +84,49 @@ struct PairingBook: Sendable {
 
     /// A pairing begins; what is asked from here on counts for it.
     mutating func pairingBegan(_ device: String) {
-        attempts[device] = Attempt()
+        guard running[device] != nil else { return running[device] = Running() }
+        running[device]?.askers += 1
     }
 
     /// What was asked during the pairing.
     mutating func pairingEnded(_ device: String) -> Attempt {
-        attempts.removeValue(forKey: device) ?? Attempt()
+        guard var ended = running[device] else { return Attempt() }
+        ended.askers -= 1
+        running[device] = ended.askers > 0 ? ended : nil
+        return ended.attempt
+    }
+
+    /// Whether a pairing is under way.
+    var isPairing: Bool { !running.isEmpty }
+
+    /// Whether a pairing that bluetoothd says was rejected, and that was not refused here, is worth another try over a link of
+    /// its own: the first of a row is.
+    mutating func rejectionMayPass(_ device: String) -> Bool {
+        if rejected.remove(device) != nil { return false }
+        rejected.insert(device)
+        return true
+    }
+
+    mutating func pairingSucceeded(_ device: String) {
+        rejected.remove(device)
     }
 
     /// `address` is what bluetoothd says of the device.
     mutating func answer(_ question: Question, from device: String, address: BLEAddress?) -> Answer {
         let answer = decide(question, entry(of: device, address))
-        if question == .passkey || question == .pinCode { attempts[device]?.passkeyWasAsked = true }
-        if case .reject(let refusal) = answer { attempts[device]?.refusal = refusal }
+        if question == .passkey || question == .pinCode { running[device]?.attempt.passkeyWasAsked = true }
+        if case .reject(let refusal) = answer { running[device]?.attempt.refusal = refusal }
         return answer
     }
 
     private func entry(of device: String, _ address: BLEAddress?) -> Entry? {
         if let entry = linked[device] { return entry }
         guard let address else { return nil }
-        return configured.first { $0.key.matches(address) }?.value
+        // An address with its kind says more than one without; of those that say the same, the last to come is who asks now.
+        func rank(_ each: (key: UInt64, value: (address: BLEAddress, entry: Entry))) -> (Int, UInt64) {
+            (each.value.address.kind == nil ? 0 : 1, each.key)
+        }
+        return wanted.filter { $0.value.address.matches(address) }.max { rank($0) < rank($1) }?.value.entry
     }
 
     private func decide(_ question: Question, _ entry: Entry?) -> Answer {
