@@ -10,13 +10,15 @@ import Testing
 
 @testable import MeshHCITransport
 
-/// With a radio that echoes and needs no security, on a controller that speaks H4 at the port that the environment names:
+/// With a radio that echoes, on a controller that speaks H4 at the port that the environment names; with a PIN the link is
+/// paired first:
 ///
 ///     Tests/Rigs/hci/ble_radio.py --hci unix-server:/tmp/hci0 --security none --name Roof
 ///     MESHHOST_HCI_PORT=unix:/tmp/hci0 MESHHOST_HCI_RADIO=Roof swift test --filter HCIRadioTests
 private let environment = ProcessInfo.processInfo.environment
 private let port = environment["MESHHOST_HCI_PORT"].flatMap { HCIPort($0) }
 private let radio = environment["MESHHOST_HCI_RADIO"] ?? "Roof"
+/// Without it the radio must need no security.
 private let pin = environment["MESHHOST_HCI_PIN"].flatMap { BLEPasskey($0) }
 
 @Suite(.serialized, .enabled(if: port != nil, "needs a radio: MESHHOST_HCI_PORT names its controller"))
@@ -28,23 +30,27 @@ struct HCIRadioTests {
         _ loop: EventLoop, _ actor: isolated LoopActor,
         _ body: (any GATTLink, HCICentral) async throws -> Void
     ) async throws {
-        let controller = HCIController(loop: loop, port: try #require(port), log: .none)
-        let central = HCICentral(controller: controller)
+        let controllers = HCIControllers(loop: loop, log: .none)
+        let central = HCICentral(controllers: controllers, port: try #require(port))
         do {
             let (states, continuation) = AsyncStream.makeStream(of: BluetoothState.self)
             let observation = await central.observeState { continuation.yield($0) }
             for await state in states where state == .poweredOn { break }
             let link = try await central.connect(
                 GATTConnectRequest(target: .name(radio), passkey: pin, service: profile.service))
-            if pin != nil { _ = try await link.pair() }
+            if pin != nil {
+                let outcome = try await link.pair()
+                #expect(outcome == PairingOutcome(usedPasskey: true))
+                #expect(await link.peer.isBonded)
+            }
             try await body(link, central)
             await link.close()
             _ = observation
         } catch {
-            await controller.close()
+            await controllers.close()
             throw error
         }
-        await controller.close()
+        await controllers.close()
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [true, false])
@@ -63,14 +69,14 @@ struct HCIRadioTests {
                 for count in 1...40 {
                     let value = Data(repeating: UInt8(count), count: count * 4)
                     try await link.write(value, to: receive, withResponse: withResponse)
-                    #expect(await iterator.next() == value)
+                    #expect(await iterator.next() == Data("echo:".utf8) + value)
                 }
             }
         }
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a search that is cancelled leaves the controller usable`() async throws {
+    func `a search that is cancelled ends`() async throws {
         try await onLoop { actor in
             try await Self.withLink(actor.loop, actor) { _, central in
                 let attempt = Task(executorPreference: actor.loop.taskExecutor) {

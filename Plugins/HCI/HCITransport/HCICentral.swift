@@ -6,25 +6,27 @@ internal import MeshLoop
 
 /// One controller of our own, for ``BLETransport``.
 struct HCICentral: GATTCentral {
-    let controller: HCIController
+    let controllers: HCIControllers
+    let port: HCIPort
 
     var adapterName: String {
-        get async { "\(controller.port)" }
+        get async { "\(port)" }
     }
 
     func observeState(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> any GATTObservation {
-        HCIObservation(controller, await controller.observe(observer))
+        let controller = await controllers.controller(at: port)
+        return HCIObservation(controller, await controller.observe(observer))
     }
 
     /// Nobody else makes links on a controller that this program owns.
     func adopt(_ request: GATTConnectRequest) async throws(GATTError) -> (any GATTLink)? { nil }
 
     func connect(_ request: GATTConnectRequest) async throws(GATTError) -> any GATTLink {
-        try await controller.connect(request)
+        try await controllers.controller(at: port).connect(request)
     }
 
     func removeBond(_ target: BLETarget) async throws(GATTError) {
-        await controller.removeBond(target)
+        await controllers.controller(at: port).removeBond(target)
     }
 }
 
