@@ -117,7 +117,10 @@ let package = Package(
             path: "Plugins/BlueZ/BlueZTransport"),
         swiftTarget(
             "MeshHCITransport",
-            ["MeshTransportAPI", "MeshLoop", "MeshBLE", "MeshBluetoothStack", "MeshCrypto", "MeshWire"],
+            [
+                "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshBLE", "MeshBluetoothStack", "MeshCrypto",
+                "MeshWire",
+            ],
             path: "Plugins/HCI/HCITransport"),
         moduleTarget("BlueZModule", ["MeshBlueZTransport"], path: "Plugins/BlueZ/BlueZModule"),
         // tests

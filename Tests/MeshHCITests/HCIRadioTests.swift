@@ -27,11 +27,11 @@ struct HCIRadioTests {
 
     /// Runs `body` with a link to the radio.
     private static func withLink(
-        _ loop: EventLoop, _ actor: isolated LoopActor,
+        _ loop: EventLoop, _ actor: isolated LoopActor, bonds directory: String = "",
         _ body: (any GATTLink, HCICentral) async throws -> Void
     ) async throws {
         let controllers = HCIControllers(loop: loop, log: .none)
-        let central = HCICentral(controllers: controllers, port: try #require(port))
+        let central = HCICentral(controllers: controllers, port: try #require(port), bondDirectory: directory)
         do {
             let (states, continuation) = AsyncStream.makeStream(of: BluetoothState.self)
             let observation = await central.observeState { continuation.yield($0) }
@@ -40,7 +40,7 @@ struct HCIRadioTests {
                 GATTConnectRequest(target: .name(radio), passkey: pin, service: profile.service))
             if pin != nil {
                 let outcome = try await link.pair()
-                #expect(outcome == PairingOutcome(usedPasskey: true))
+                #expect(outcome.usedPasskey)
                 #expect(await link.peer.isBonded)
             }
             try await body(link, central)
@@ -89,5 +89,35 @@ struct HCIRadioTests {
                 await #expect(throws: GATTError.self) { try await attempt.value }
             }
         }
+    }
+
+    @Test(.timeLimit(.minutes(1)), .enabled(if: pin != nil, "needs a radio with a PIN"))
+    func `a bond outlives the host`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "hci-\(UInt64.random(in: 0 ... .max))")
+            .path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        for _ in 1...2 {
+            try await onLoop { actor in
+                try await Self.withLink(actor.loop, actor, bonds: directory) { link, _ in
+                    // The radio has taken the last keys when it answers.
+                    let services = try await link.discoverServices([Self.profile.service])
+                    #expect(services.count == 1)
+                }
+            }
+        }
+        try await onLoop { actor in
+            try await Self.withLink(actor.loop, actor, bonds: directory) { link, central in
+                let outcome = try await link.pair()
+                #expect(outcome == PairingOutcome(wasBonded: true, usedPasskey: true))
+                try await central.removeBond(.name(radio))
+                await #expect(throws: GATTError.self) { try await link.discoverServices([Self.profile.service]) }
+            }
+        }
+        let files = try FileManager.default.contentsOfDirectory(atPath: directory)
+        #expect(files.count == 1)
+        let mode = try FileManager.default.attributesOfItem(atPath: "\(directory)/\(try #require(files.first))")[
+            .posixPermissions]
+        #expect(mode as? Int == 0o600)
     }
 }

@@ -8,13 +8,15 @@ internal import MeshLoop
 struct HCICentral: GATTCentral {
     let controllers: HCIControllers
     let port: HCIPort
+    /// Where bonds are kept; empty for nowhere.
+    let bondDirectory: String
 
     var adapterName: String {
         get async { "\(port)" }
     }
 
     func observeState(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> any GATTObservation {
-        let controller = await controllers.controller(at: port)
+        let controller = await controllers.controller(at: port, bonds: bondDirectory)
         return HCIObservation(controller, await controller.observe(observer))
     }
 
@@ -22,11 +24,11 @@ struct HCICentral: GATTCentral {
     func adopt(_ request: GATTConnectRequest) async throws(GATTError) -> (any GATTLink)? { nil }
 
     func connect(_ request: GATTConnectRequest) async throws(GATTError) -> any GATTLink {
-        try await controllers.controller(at: port).connect(request)
+        try await controllers.controller(at: port, bonds: bondDirectory).connect(request)
     }
 
     func removeBond(_ target: BLETarget) async throws(GATTError) {
-        await controllers.controller(at: port).removeBond(target)
+        await controllers.controller(at: port, bonds: bondDirectory).removeBond(target)
     }
 }
 

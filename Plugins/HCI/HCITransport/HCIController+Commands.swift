@@ -20,7 +20,11 @@ extension HCIController {
         write(.command, action.commands.map(\.packet))
         for (waiter, outcome) in action.finished { finish(waiter, sent, outcome) }
         switch action.change {
-        case .becameReady?: perform(setup.start())
+        case .becameReady?:
+            var configuration = ControllerSetupStateMachine.Configuration(randomAddress: book.randomAddress)
+            configuration.identities = book.identities
+            setup = ControllerSetupStateMachine(configuration)
+            perform(setup.start())
         case .beganReset(.opened)?: break
         case .beganReset(let cause)?:
             log(.notice, "the controller is reset", [("controller", "\(port)"), ("cause", "\(cause)")])

@@ -34,7 +34,7 @@ extension HCIController {
         }
         let (result, link) = await create(
             ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind), descriptor,
-            LinkSettings(passkey: request.passkey), peer)
+            LinkSettings(passkey: request.passkey), request.target.name ?? peer)
         passTurn()
         guard let link else {
             throw GATTError(result, adapter: "\(port)", peer) ?? .controllerGone("\(port)", .connect, peer)
@@ -182,8 +182,9 @@ extension HCIController {
             }
             let link = HCILink(
                 self, connection, own: descriptor.ownAddress, peerName: connecting.peerName,
-                bond: bonds[connection.peer], passkey: connecting.settings.passkey,
+                bond: bond(of: connection.peer), passkey: connecting.settings.passkey,
                 blockedUntil: attempts.blockedUntil(connection.peer, now: loop.now))
+            found[connecting.peerName] = connection.peer
             begin(link)
             connecting.continuation.resume(returning: (result, link))
         }
@@ -191,6 +192,10 @@ extension HCIController {
 }
 
 extension BLETarget {
+    fileprivate var name: String? {
+        if case .name(let name) = self { name } else { nil }
+    }
+
     fileprivate func matches(_ sighting: DeviceSightings.Sighting) -> Bool {
         switch self {
         case .name(let name): sighting.name == name

@@ -23,10 +23,12 @@ extension HCIController {
         endLine()
         await runner?.value
         self.runner = nil
+        await saver?.value
     }
 
     private func keepOpen() async {
         while !Task.isCancelled {
+            await loadBonds()
             await open()
             if stream != nil {
                 await withCheckedContinuation { self.lineEnd = $0 }

@@ -4,6 +4,7 @@
 internal import MeshBLE
 internal import MeshBluetoothStack
 internal import MeshLoop
+internal import MeshRuntime
 internal import MeshTransportAPI
 
 /// One controller and everything on it: the driver of the machines of MeshBluetoothStack. It decides nothing; it owns the
@@ -50,7 +51,14 @@ actor HCIController {
     /// What it is and can do; nil while it cannot be used.
     var descriptor: ControllerDescriptor?
     var links: [ConnectionHandle: HCILink] = [:]
-    var bonds: [DeviceAddress: Bond] = [:]
+    /// By name, the device that was last found by it.
+    var found: [String: DeviceAddress] = [:]
+    // Bonds.
+    nonisolated let file: StateFile?
+    var book: BondBook
+    var hasLoadedBonds = false
+    var hasUnsavedBonds = false
+    var saver: Task<Void, Never>?
     // Who waits.
     var nextSerial: UInt64 = 0
     var observers: [UInt64: @Sendable (BluetoothState) -> Void] = [:]
@@ -60,14 +68,17 @@ actor HCIController {
     var turns: [(serial: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
     var isTurnTaken = false
 
-    init(loop: EventLoop, port: HCIPort, log: LogSink) {
+    /// Without a file, bonds are forgotten at the end.
+    init(loop: EventLoop, port: HCIPort, file: StateFile?, log: LogSink) {
         self.loop = loop
         self.port = port
+        self.file = file
         self.log = log
         var random = SystemRandomNumberGenerator()
         var address: DeviceAddress?
         while address == nil { address = DeviceAddress.staticRandom(random.next()) }
-        setup = ControllerSetupStateMachine(.init(randomAddress: address ?? DeviceAddress(0, .random)))
+        book = BondBook(randomAddress: address ?? DeviceAddress(0, .random))
+        setup = ControllerSetupStateMachine(.init(randomAddress: book.randomAddress))
         var configuration = ConnectStateMachine.Configuration()
         // The deadline is the caller's, who cancels.
         configuration.timeout = .seconds(600)

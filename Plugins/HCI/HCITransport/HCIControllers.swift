@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshLoop
+internal import MeshRuntime
 internal import MeshTransportAPI
 
 /// The controllers of a module: one for each port, whoever asks for it.
@@ -16,10 +17,11 @@ actor HCIControllers {
         self.log = log
     }
 
-    /// Opens nothing.
-    func controller(at port: HCIPort) -> HCIController {
+    /// Opens nothing. Bonds are kept in the folder of whoever asked first; an empty one keeps none.
+    func controller(at port: HCIPort, bonds directory: String) -> HCIController {
         if let controller = controllers[port] { return controller }
-        let controller = HCIController(loop: loop, port: port, log: log)
+        let file = StateFile(directory: directory, name: "hci-\(port.fileName).json")
+        let controller = HCIController(loop: loop, port: port, file: directory.isEmpty ? nil : file, log: log)
         controllers[port] = controller
         return controller
     }

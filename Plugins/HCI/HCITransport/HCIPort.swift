@@ -35,3 +35,10 @@ extension HCIPort: CustomStringConvertible {
         }
     }
 }
+
+extension HCIPort {
+    /// The same for the name of a file: whatever is no letter or digit is a hyphen.
+    var fileName: String {
+        String(description.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" })
+    }
+}

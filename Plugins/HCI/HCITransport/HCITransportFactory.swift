@@ -34,7 +34,10 @@ public struct HCITransportFactory: TransportFactory {
                 context: .init(device: settings.device))
         }
         return BLETransport(
-            loop: loop, central: HCICentral(controllers: controllers, port: hci.controller), settings: hci.transport,
+            loop: loop,
+            central: HCICentral(
+                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory),
+            settings: hci.transport,
             environment: settings.environment)
     }
 }
