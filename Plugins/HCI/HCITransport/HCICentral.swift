@@ -28,7 +28,7 @@ struct HCICentral: GATTCentral {
     }
 
     func removeBond(_ target: BLETarget) async throws(GATTError) {
-        await controllers.controller(at: port, bonds: bondDirectory).removeBond(target)
+        try await controllers.controller(at: port, bonds: bondDirectory).removeBond(target)
     }
 }
 

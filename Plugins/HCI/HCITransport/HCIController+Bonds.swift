@@ -22,8 +22,9 @@ extension HCIController {
     }
 
     /// Forgets a device, and ends the link to it. One that is known by its name only is the one that was last found by it.
-    func removeBond(_ target: BLETarget) async {
-        guard let own = descriptor?.ownAddress else { return }
+    func removeBond(_ target: BLETarget) async throws(GATTError) {
+        // Bonds belong to the controller's address, which nobody knows before it is there.
+        guard let own = descriptor?.ownAddress else { throw .controllerGone("\(port)", .pair, target.description) }
         let isMeant: (DeviceAddress) -> Bool = { [found] peer in
             switch target {
             case .address(let address): address.matches(BLEAddress(peer))

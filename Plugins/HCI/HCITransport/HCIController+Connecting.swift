@@ -29,8 +29,10 @@ extension HCIController {
         let address = await find(request.target)
         guard let address, let descriptor, !Task.isCancelled else {
             passTurn()
+            if Task.isCancelled { throw .cancelled(.connect, peer) }
             if self.descriptor == nil { throw .controllerGone("\(port)", .connect, peer) }
-            throw .cancelled(.connect, peer)
+            throw GATTError(
+                .other, .connectionFailed, "\(port) refuses to look for devices", .connect, peer)
         }
         let (result, link) = await create(
             ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind), descriptor,
