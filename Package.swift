@@ -115,6 +115,13 @@ let package = Package(
         swiftTarget(
             "MeshBlueZTransport", ["MeshTransportAPI", "MeshLoop", "MeshBLE", "MeshDBus", "MeshWire"],
             path: "Plugins/BlueZ/BlueZTransport"),
+        swiftTarget(
+            "MeshHCITransport",
+            [
+                "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshBLE", "MeshBluetoothStack", "MeshCrypto",
+                "MeshWire",
+            ],
+            path: "Plugins/HCI/HCITransport"),
         moduleTarget("BlueZModule", ["MeshBlueZTransport"], path: "Plugins/BlueZ/BlueZModule"),
         // tests
         .target(
@@ -144,6 +151,12 @@ let package = Package(
             [
                 "MeshBlueZTransport", "MeshBLE", "MeshDBus", "MeshTransportAPI", "MeshLoop", "MeshWire",
                 "MeshTestSupport", "MeshDBusTestSupport",
+            ]),
+        tests(
+            "MeshHCITests",
+            [
+                "MeshHCITransport", "MeshBLE", "MeshBluetoothStack", "MeshTransportAPI", "MeshLoop", "MeshWire",
+                "MeshTestSupport",
             ]),
         tests(
             "MeshJournalTests",

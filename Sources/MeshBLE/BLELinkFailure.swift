@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshTransportAPI
+internal import MeshWire
 
 /// Why an attempt failed or a link ended, as ``BLELinkStateMachine`` sees it.
 struct BLELinkFailure: Sendable {
@@ -12,7 +13,7 @@ struct BLELinkFailure: Sendable {
         case operation(GATTError)
         case linkLost(GATTError)
         /// The device has not got what the profile needs. `isNew`: it had, on an earlier link.
-        case missing(BLEUUID, isNew: Bool)
+        case missing(BluetoothUUID, isNew: Bool)
         case authentication(BLESecurityPolicy.Failure)
         /// Writes without acknowledgement, one after the other.
         case writesTimedOut(after: Duration)

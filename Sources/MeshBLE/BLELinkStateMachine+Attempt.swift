@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshTransportAPI
+internal import MeshWire
 
 /// The way to a link.
 extension BLELinkStateMachine.Context {
@@ -82,7 +83,7 @@ extension BLELinkStateMachine.Context {
         return begin(.pair, attempt, now)
     }
 
-    private mutating func lacks(_ uuid: BLEUUID, _ attempt: Attempt, _ now: Duration) -> State {
+    private mutating func lacks(_ uuid: BluetoothUUID, _ attempt: Attempt, _ now: Duration) -> State {
         let failure = failure(of: attempt, noteMissing(uuid), now: now)
         var attempt = attempt
         attempt.operation = nil

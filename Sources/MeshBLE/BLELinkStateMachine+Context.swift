@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshTransportAPI
+internal import MeshWire
 
 extension BLELinkStateMachine {
     /// What outlives the states: settings, memory, and the actions of the input that is being worked on.
@@ -124,7 +125,7 @@ extension BLELinkStateMachine {
 
         /// The device lacks something. It is believed at once when it is seen for the first time, later only at the second time:
         /// a link that is dying, or a radio that is starting, may show less than there is.
-        mutating func noteMissing(_ uuid: BLEUUID) -> BLELinkFailure.Cause {
+        mutating func noteMissing(_ uuid: BluetoothUUID) -> BLELinkFailure.Cause {
             missingInARow += 1
             return .missing(uuid, isNew: hasBeenConnected && missingInARow < 2)
         }

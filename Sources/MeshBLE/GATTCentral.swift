@@ -3,6 +3,7 @@
 
 public import FoundationEssentials
 public import MeshTransportAPI
+public import MeshWire
 
 /// Whether Bluetooth can be used, and if not, why.
 public enum BluetoothState: Sendable, Hashable {
@@ -79,9 +80,9 @@ public struct GATTConnectRequest: Sendable, Hashable {
     /// Answers whoever asks for the passkey of this device, also when the device begins the pairing.
     public var passkey: BLEPasskey?
     /// Looked for while the device is not known yet.
-    public var service: BLEUUID
+    public var service: BluetoothUUID
 
-    public init(target: BLETarget, passkey: BLEPasskey? = nil, service: BLEUUID) {
+    public init(target: BLETarget, passkey: BLEPasskey? = nil, service: BluetoothUUID) {
         self.target = target
         self.passkey = passkey
         self.service = service
@@ -131,7 +132,7 @@ public protocol GATTLink: AnyObject, Sendable {
     func setDisconnectionHandler(_ handler: @escaping @Sendable (GATTError) -> Void) async
 
     /// The services with these UUIDs; those that the device lacks are missing.
-    func discoverServices(_ uuids: [BLEUUID]) async throws(GATTError) -> [GATTService]
+    func discoverServices(_ uuids: [BluetoothUUID]) async throws(GATTError) -> [GATTService]
 
     /// The characteristics of a service.
     func discoverCharacteristics(of service: GATTService) async throws(GATTError) -> [GATTCharacteristic]
@@ -191,11 +192,11 @@ public struct PairingOutcome: Sendable, Hashable {
 
 /// A service of the device behind a link.
 public struct GATTService: Sendable, Hashable {
-    public var uuid: BLEUUID
+    public var uuid: BluetoothUUID
     /// The central's own name for it: an object path, a handle.
     public var id: String
 
-    public init(uuid: BLEUUID, id: String) {
+    public init(uuid: BluetoothUUID, id: String) {
         self.uuid = uuid
         self.id = id
     }
@@ -218,11 +219,11 @@ public struct GATTCharacteristic: Sendable, Hashable {
         public static let indicate = Properties(rawValue: 0x20)
     }
 
-    public var uuid: BLEUUID
+    public var uuid: BluetoothUUID
     public var id: String
     public var properties: Properties
 
-    public init(uuid: BLEUUID, id: String, properties: Properties) {
+    public init(uuid: BluetoothUUID, id: String, properties: Properties) {
         self.uuid = uuid
         self.id = id
         self.properties = properties

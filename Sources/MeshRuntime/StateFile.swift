@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-internal import FoundationEssentials
+public import FoundationEssentials
 internal import Glibc
-internal import MeshTransportAPI
+public import MeshTransportAPI
 
 /// A small file that is replaced as a whole and is never seen half written. All of it blocks.
-struct StateFile: Sendable {
+public struct StateFile: Sendable {
     /// Larger files are not ours.
     private static let maximumSize = 16 << 20
 
     let directory: String
     let name: String
 
-    var path: String { "\(directory)/\(name)" }
+    public init(directory: String, name: String) {
+        self.directory = directory
+        self.name = name
+    }
+
+    public var path: String { "\(directory)/\(name)" }
     /// Where a file that cannot be understood is kept.
-    var corruptPath: String { path + ".corrupt" }
+    public var corruptPath: String { path + ".corrupt" }
 
     /// The contents; nil if there is no file.
-    func read() throws(MeshError) -> Data? {
+    public func read() throws(MeshError) -> Data? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         if descriptor < 0 {
             if errno == ENOENT { return nil }
@@ -43,7 +48,7 @@ struct StateFile: Sendable {
 
     /// Replaces the file. Durable when it returns: the new contents are synced before they get the name, and the directory
     /// after. Mode 0600.
-    func write(_ contents: Data) throws(MeshError) {
+    public func write(_ contents: Data) throws(MeshError) {
         let temporary = path + ".new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         if descriptor < 0 { throw failure("write") }
@@ -66,7 +71,7 @@ struct StateFile: Sendable {
     }
 
     /// Gives a file that cannot be understood another name.
-    func setAside() throws(MeshError) {
+    public func setAside() throws(MeshError) {
         if rename(path, corruptPath) != 0 { throw failure("set aside") }
     }
 

@@ -28,6 +28,22 @@ extension AdvertisingData {
         return writer.bytes
     }
 
+    /// What a connectable peripheral that speaks LE only says: its flags, and one service.
+    public static func announcing(_ service: BluetoothUUID) -> AdvertisingData {
+        var data = AdvertisingData()
+        data.flags = [.generalDiscoverable, .lowEnergyOnly]
+        data.services = [service]
+        return data
+    }
+
+    /// A name for the scan response: whole, or cut to what fits a legacy packet of 31 bytes.
+    public static func naming(_ name: String) -> AdvertisingData {
+        let shown = WireText.prefix(of: name, bytes: 29)
+        var data = AdvertisingData()
+        data.localName = LocalName(String(shown), isShortened: shown.utf8.count < name.utf8.count)
+        return data
+    }
+
     /// The length byte counts the type, too.
     private static let contentLimit = 254
 

@@ -19,6 +19,26 @@ public struct BluetoothUUID: Sendable, Hashable {
         low = 0x8000_0080_5F9B_34FB
     }
 
+    /// Reads 36 characters with hyphens, or 4, 8 or 32 hexadecimal digits. Nil for anything else.
+    public init?(_ text: String) {
+        let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
+        guard text.utf8.count == 36 || text.utf8.count == digits.count,
+            digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit })
+        else { return nil }
+        let hex = String(decoding: digits, as: UTF8.self)
+        switch hex.count {
+        case 4, 8:
+            guard let assigned = UInt32(hex, radix: 16) else { return nil }
+            self.init(assigned)
+        case 32:
+            guard let high = UInt64(hex.prefix(16), radix: 16), let low = UInt64(hex.suffix(16), radix: 16) else {
+                return nil
+            }
+            self.init(high: high, low: low)
+        default: return nil
+        }
+    }
+
     /// The assigned number that it stands for, if it does.
     public var assigned: UInt32? {
         let number = UInt32(truncatingIfNeeded: high >> 32)

@@ -5,6 +5,7 @@ import FoundationEssentials
 import MeshBLE
 import MeshLoop
 import MeshTransportAPI
+import MeshWire
 
 /// A Bluetooth host led by a test: each call can succeed, fail, hang, be late, or lose the link.
 actor ScriptedCentral: GATTCentral {
@@ -267,7 +268,7 @@ actor ScriptedLink: GATTLink {
         if let lost { handler(lost) } else { disconnectionHandler = handler }
     }
 
-    func discoverServices(_ uuids: [BLEUUID]) async throws(GATTError) -> [GATTService] {
+    func discoverServices(_ uuids: [BluetoothUUID]) async throws(GATTError) -> [GATTService] {
         try await central.perform(.discoverServices, self)
         return uuids.map { GATTService(uuid: $0, id: "\($0)") }
     }

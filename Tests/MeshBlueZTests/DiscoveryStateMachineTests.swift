@@ -3,14 +3,15 @@
 
 import MeshBLE
 import MeshTestSupport
+import MeshWire
 import Testing
 
 @testable import MeshBlueZTransport
 
 struct DiscoveryStateMachineTests {
     private typealias Machine = DiscoveryStateMachine
-    private static let uart = Machine.Filter(services: [BLEUUID(1)], reportsDuplicates: false)
-    private static let other = Machine.Filter(services: [BLEUUID(2)], reportsDuplicates: false)
+    private static let uart = Machine.Filter(services: [BluetoothUUID(1)], reportsDuplicates: false)
+    private static let other = Machine.Filter(services: [BluetoothUUID(2)], reportsDuplicates: false)
     private static let everything = Machine.Filter(services: [], reportsDuplicates: true)
 
     /// A search for the serial service that is on since 0.

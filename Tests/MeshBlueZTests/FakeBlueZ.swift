@@ -5,6 +5,7 @@ import MeshBLE
 import MeshDBus
 import MeshDBusTestSupport
 import MeshLoop
+import MeshWire
 
 @testable import MeshBlueZTransport
 

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshBluetoothStack
+import MeshWire
 import Testing
 
 struct ATTBearerTests {
@@ -10,8 +11,8 @@ struct ATTBearerTests {
     private func machine() -> Machine {
         let database = AttributeDatabase([
             .init(
-                uuid: AttributeUUID(0x180F),
-                characteristics: [.init(uuid: AttributeUUID(0x2A19), properties: 0x3A, value: [50])])
+                uuid: BluetoothUUID(0x180F),
+                characteristics: [.init(uuid: BluetoothUUID(0x2A19), properties: 0x3A, value: [50])])
         ])
         return Machine(server: ATTServerStateMachine(database))
     }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshWire
 import Testing
 
 @testable import MeshBluetoothStack
 
 struct ATTClientTests {
     private typealias Machine = ATTClientStateMachine<Int>
-    private let uart = AttributeUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
+    private let uart = BluetoothUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
 
     /// Asks for a procedure and plays the server: each request with the response to it.
     private func run(
@@ -70,7 +71,7 @@ struct ATTClientTests {
             [("06 0100 ffff 0028 9ecadc240ee5a9e093f3a3b50100406e", "07 0e00 1300")])
         #expect(result == .success(.services([RemoteService(uuid: uart, range: .init(14, 19))])))
         let none = run(
-            &machine, .discoverService(AttributeUUID(0x180D)), [("06 0100 ffff 0028 0d18", "01 06 0100 0a")])
+            &machine, .discoverService(BluetoothUUID(0x180D)), [("06 0100 ffff 0028 0d18", "01 06 0100 0a")])
         #expect(none == .success(.services([])))
     }
 
@@ -88,7 +89,7 @@ struct ATTClientTests {
                 == .success(
                     .services([
                         RemoteService(uuid: .genericAttribute, range: .init(1, 4)),
-                        RemoteService(uuid: AttributeUUID(0x180D), range: .init(5, 8)),
+                        RemoteService(uuid: BluetoothUUID(0x180D), range: .init(5, 8)),
                     ])))
         let open = run(&machine, .discoverServices, [("10 0100 ffff 0028", "11 06 0100 ffff 0118")])
         #expect(open == .success(.services([RemoteService(uuid: .genericAttribute, range: .init(1, 0xFFFF))])))
@@ -107,7 +108,7 @@ struct ATTClientTests {
             result
                 == .success(
                     .descriptors([
-                        .init(4, AttributeUUID(0x2901)), .init(5, .clientConfiguration), .init(6, uart),
+                        .init(4, BluetoothUUID(0x2901)), .init(5, .clientConfiguration), .init(6, uart),
                     ])))
     }
 
@@ -120,7 +121,7 @@ struct ATTClientTests {
         (.discoverCharacteristics(.init(4, 9)), "09 07 0a00 02 0b00 002a"),
         (.discoverCharacteristics(.init(4, 9)), "09 04 0400 0200"),
         (.discoverDescriptors(.init(4, 9)), "05 01 0500 0229 0500 0229"),
-        (.discoverService(AttributeUUID(0x1801)), "07 0500 0400"),
+        (.discoverService(BluetoothUUID(0x1801)), "07 0500 0400"),
         // A response that cannot be read.
         (.discoverServices, "11 06 0100 0400 01"), (.read(3), "0b"),
     ])

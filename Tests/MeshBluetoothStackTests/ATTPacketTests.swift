@@ -43,7 +43,7 @@ struct ATTPacketTests {
         ("08 0100 0800 0328", .readByTypeRequest(.init(1, 8), .characteristic)),
         ("09 07 0200 0203 0000 2a", .readByTypeResponse([.init(2, hex("02 0300 002a"))])),
         ("04 0400 0400", .findInformationRequest(.init(4, 4))),
-        ("05 01 0400 0129", .findInformationResponse([.init(4, AttributeUUID(0x2901))])),
+        ("05 01 0400 0129", .findInformationResponse([.init(4, BluetoothUUID(0x2901))])),
         ("12 0900 0100", .writeRequest(9, [1, 0])), ("13", .writeResponse),
         ("1b 0800 aabb", .notification(8, [0xAA, 0xBB])), ("1d 0800 aa", .indication(8, [0xAA])), ("1e", .confirmation),
         (
@@ -75,14 +75,14 @@ struct ATTPacketTests {
     }
 
     @Test func `UUIDs have one form`() {
-        let long = AttributeUUID(high: 0x0000_2A05_0000_1000, low: 0x8000_0080_5F9B_34FB)
+        let long = BluetoothUUID(high: 0x0000_2A05_0000_1000, low: 0x8000_0080_5F9B_34FB)
         #expect(long == .serviceChanged)
-        #expect(long.wireBytes == [0x05, 0x2A])
-        #expect("\(long)" == "2a05")
-        let uart = AttributeUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
-        #expect("\(uart)" == "6e400001-b5a3-f393-e0a9-e50e24dcca9e")
-        #expect(uart.wireBytes == hex("9ecadc240ee5a9e093f3a3b50100406e"))
-        #expect(uart.assigned == nil)
+        #expect(long.attributeBytes == [0x05, 0x2A])
+        let uart = BluetoothUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
+        #expect(uart.attributeBytes == hex("9ecadc240ee5a9e093f3a3b50100406e"))
+        #expect(uart.shortForm == nil)
+        // Assigned, but with more than 16 bits.
+        #expect(BluetoothUUID(0x1234_5678).attributeBytes.count == 16)
     }
 
     @Test func `every packet is either for the client or for the server`() {

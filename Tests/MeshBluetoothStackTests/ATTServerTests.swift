@@ -2,22 +2,23 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshCrypto
+import MeshWire
 import Testing
 
 @testable import MeshBluetoothStack
 
 struct ATTServerTests {
-    private static let uart = AttributeUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
-    private static let receive = AttributeUUID(high: 0x6E40_0002_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
-    private static let send = AttributeUUID(high: 0x6E40_0003_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
+    private static let uart = BluetoothUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
+    private static let receive = BluetoothUUID(high: 0x6E40_0002_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
+    private static let send = BluetoothUUID(high: 0x6E40_0003_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
 
     /// 1: GAP with a name at 3; 4: UART, writes at 6, notifications at 8, their CCCD at 9; 10: a value to be indicated
     /// at 12, its CCCD at 13, and one that needs protection at 15.
     private static let database = AttributeDatabase([
         .init(
-            uuid: AttributeUUID(0x1800),
+            uuid: BluetoothUUID(0x1800),
             characteristics: [
-                .init(uuid: AttributeUUID(0x2A00), properties: 0x02, value: Array("meshhost on the roof, a name".utf8))
+                .init(uuid: BluetoothUUID(0x2A00), properties: 0x02, value: Array("meshhost on the roof, a name".utf8))
             ]),
         .init(
             uuid: uart,
@@ -26,11 +27,11 @@ struct ATTServerTests {
                 .init(uuid: send, properties: 0x10, writeProtection: .encrypted),
             ]),
         .init(
-            uuid: AttributeUUID(0x180F),
+            uuid: BluetoothUUID(0x180F),
             characteristics: [
-                .init(uuid: AttributeUUID(0x2A19), properties: 0x22, value: [99]),
+                .init(uuid: BluetoothUUID(0x2A19), properties: 0x22, value: [99]),
                 .init(
-                    uuid: AttributeUUID(0x2A1A), properties: 0x02, value: [7], readProtection: .encrypted),
+                    uuid: BluetoothUUID(0x2A1A), properties: 0x02, value: [7], readProtection: .encrypted),
             ]),
     ])
 
@@ -63,7 +64,7 @@ struct ATTServerTests {
             #expect(ask(&machine, request)?.suffix(1) == [0x01], "\(request)")
         }
         #expect(Self.database.valueHandle(of: Self.receive, in: Self.uart) == 6)
-        #expect(Self.database.valueHandle(of: Self.send, in: AttributeUUID(0x1800)) == nil)
+        #expect(Self.database.valueHandle(of: Self.send, in: BluetoothUUID(0x1800)) == nil)
     }
 
     @Test func `values are read, long ones in parts`() {
@@ -200,10 +201,10 @@ struct ATTServerTests {
         // The first service of that database, made by this host.
         let database = AttributeDatabase([
             .init(
-                uuid: AttributeUUID(0x1800),
+                uuid: BluetoothUUID(0x1800),
                 characteristics: [
-                    .init(uuid: AttributeUUID(0x2A00), properties: 0x0A),
-                    .init(uuid: AttributeUUID(0x2A01), properties: 0x02),
+                    .init(uuid: BluetoothUUID(0x2A00), properties: 0x0A),
+                    .init(uuid: BluetoothUUID(0x2A01), properties: 0x02),
                 ])
         ])
         #expect(database.hashInput == Array(published.prefix(database.hashInput.count)))

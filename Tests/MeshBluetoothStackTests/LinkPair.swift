@@ -3,15 +3,16 @@
 
 import MeshBluetoothStack
 import MeshCrypto
+import MeshWire
 
 /// Two links' machines and the controllers between them, on a clock that stands still. The peripheral serves a UART
 /// whose values need a passkey, as MeshCore's radios do.
 struct LinkPair: ~Copyable {
     typealias Link = LinkStateMachine<String>
 
-    static let uart = AttributeUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
-    static let receive = AttributeUUID(high: 0x6E40_0002_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
-    static let send = AttributeUUID(high: 0x6E40_0003_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
+    static let uart = BluetoothUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
+    static let receive = BluetoothUUID(high: 0x6E40_0002_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
+    static let send = BluetoothUUID(high: 0x6E40_0003_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
     static let handle = ConnectionHandle(0x40)
     static let database = AttributeDatabase([
         .init(

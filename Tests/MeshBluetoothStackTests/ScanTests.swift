@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshBluetoothStack
+import MeshWire
 import Testing
 
 struct ScanTests {
@@ -93,7 +94,7 @@ struct DeviceSightingTests {
         let second = sightings.reportReceived(
             report([.legacy, .scannable, .scanResponse], "0609 4d65736821 0303 0d18", rssi: nil), now: at(2))
         #expect(second?.name == "Mesh!")
-        #expect(second?.services == [AttributeUUID(0x180F), AttributeUUID(0x180D)])
+        #expect(second?.services == [BluetoothUUID(0x180F), BluetoothUUID(0x180D)])
         #expect(second?.isConnectable == true)
         #expect(second?.rssi == -60)
         #expect(second?.lastHeard == at(2))

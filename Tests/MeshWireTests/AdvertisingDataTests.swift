@@ -107,11 +107,15 @@ struct AdvertisingDataTests {
         #expect(skipped == 0)
     }
 
-    @Test func `a UUID is written as people write it`() {
-        #expect(BluetoothUUID.nordicUART.description == "6e400001-b5a3-f393-e0a9-e50e24dcca9e")
-        #expect(BluetoothUUID(0x180F).description == "0000180f-0000-1000-8000-00805f9b34fb")
-        #expect(BluetoothUUID(0x180F).assigned == 0x180F)
-        #expect(BluetoothUUID.nordicUART.assigned == nil)
+    @Test func `what a peripheral of this host advertises fits, and reads back`() {
+        let announced = AdvertisingData.announcing(.nordicUART).encoded()
+        #expect(announced.count <= 31)
+        #expect(AdvertisingData.decode(announced).data.services == [.nordicUART])
+        let long = AdvertisingData.naming(String(repeating: "ä", count: 20)).encoded()
+        #expect(long.count <= 31)
+        #expect(
+            AdvertisingData.decode(long).data.localName == .init(String(repeating: "ä", count: 14), isShortened: true))
+        #expect(AdvertisingData.naming("roof").localName == .init("roof"))
     }
 
     @Test func `kinds are recognised by service and name`() {

@@ -5,6 +5,7 @@ internal import MeshBLE
 internal import MeshDBus
 internal import MeshLoop
 internal import MeshTransportAPI
+internal import MeshWire
 
 /// Services and characteristics: bluetoothd looks for them by itself; here they are waited for.
 extension BlueZLink {
@@ -17,7 +18,7 @@ extension BlueZLink {
     /// A device whose services do not become known this often is forgotten (R11), unless keys would be lost.
     private static let unresolvedLimit = 3
 
-    func discoverServices(_ uuids: [BLEUUID]) async throws(GATTError) -> [GATTService] {
+    func discoverServices(_ uuids: [BluetoothUUID]) async throws(GATTError) -> [GATTService] {
         try requireUp(.connect)
         let (path, serial) = (path, serial)
         _ = await service.wait(upTo: Self.longTime) {
@@ -87,13 +88,13 @@ extension BlueZLink {
 }
 
 extension BlueZService {
-    fileprivate func hasServices(_ uuids: [BLEUUID], of path: String) -> Bool {
+    fileprivate func hasServices(_ uuids: [BluetoothUUID], of path: String) -> Bool {
         let known = objects.services(of: path)
         return uuids.allSatisfy { uuid in known.contains { $0.uuid == uuid } }
     }
 
     /// Whether the device says that it has these, though there are no objects of them.
-    fileprivate func claims(_ uuids: [BLEUUID], of path: String) -> Bool {
+    fileprivate func claims(_ uuids: [BluetoothUUID], of path: String) -> Bool {
         let claimed = objects.devices[path]?.uuids ?? []
         return uuids.allSatisfy { claimed.contains($0) }
     }

@@ -3,6 +3,7 @@
 
 internal import MeshBLE
 internal import MeshDBus
+internal import MeshWire
 
 /// An `Adapter1` as it was told.
 struct BlueZAdapter: Sendable, Hashable {
@@ -45,9 +46,9 @@ struct BlueZDevice: Sendable, Hashable {
     var isTrusted = false
     /// Nil while it is not being heard.
     var rssi: Int?
-    var uuids: [BLEUUID] = []
+    var uuids: [BluetoothUUID] = []
     var manufacturerData: [UInt16: [UInt8]] = [:]
-    var serviceData: [BLEUUID: [UInt8]] = [:]
+    var serviceData: [BluetoothUUID: [UInt8]] = [:]
 
     init(path: String) {
         self.path = path
@@ -71,7 +72,7 @@ struct BlueZDevice: Sendable, Hashable {
         if let flag = properties["Bonded"]?.flag { bonded = flag }
         if let flag = properties["Trusted"]?.flag { isTrusted = flag }
         if let value = properties["RSSI"] { rssi = value.signalStrength }
-        if let texts = properties["UUIDs"]?.texts { uuids = texts.compactMap { BLEUUID($0) } }
+        if let texts = properties["UUIDs"]?.texts { uuids = texts.compactMap { BluetoothUUID($0) } }
         if let entries = properties["ManufacturerData"]?.entries {
             manufacturerData = [:]
             for (company, bytes) in entries {
@@ -81,7 +82,7 @@ struct BlueZDevice: Sendable, Hashable {
         if let entries = properties["ServiceData"]?.entries {
             serviceData = [:]
             for (uuid, bytes) in entries {
-                if let uuid = uuid.text.flatMap({ BLEUUID($0) }) { serviceData[uuid] = bytes.octets }
+                if let uuid = uuid.text.flatMap({ BluetoothUUID($0) }) { serviceData[uuid] = bytes.octets }
             }
         }
         for name in invalidated where name == "RSSI" { rssi = nil }
@@ -96,12 +97,12 @@ struct BlueZDevice: Sendable, Hashable {
 /// A `GattService1` as it was told.
 struct BlueZGATTService: Sendable, Hashable {
     let path: String
-    let uuid: BLEUUID
+    let uuid: BluetoothUUID
     /// The path of its device.
     let device: String
 
     init?(path: String, _ properties: [String: DBusValue]) {
-        guard let uuid = properties["UUID"]?.text.flatMap({ BLEUUID($0) }) else { return nil }
+        guard let uuid = properties["UUID"]?.text.flatMap({ BluetoothUUID($0) }) else { return nil }
         self.path = path
         self.uuid = uuid
         device = properties["Device"]?.text ?? BlueZObjects.device(of: path)
@@ -111,7 +112,7 @@ struct BlueZGATTService: Sendable, Hashable {
 /// A `GattCharacteristic1` as it was told, but for its value.
 struct BlueZCharacteristic: Sendable, Hashable {
     let path: String
-    let uuid: BLEUUID
+    let uuid: BluetoothUUID
     /// The path of its service.
     let service: String
     let properties: GATTCharacteristic.Properties
@@ -120,7 +121,7 @@ struct BlueZCharacteristic: Sendable, Hashable {
     var isNotifying = false
 
     init?(path: String, _ properties: [String: DBusValue]) {
-        guard let uuid = properties["UUID"]?.text.flatMap({ BLEUUID($0) }) else { return nil }
+        guard let uuid = properties["UUID"]?.text.flatMap({ BluetoothUUID($0) }) else { return nil }
         self.path = path
         self.uuid = uuid
         let parent = path.split(separator: "/").dropLast().reduce(into: "") { $0 += "/" + $1 }

@@ -110,7 +110,7 @@ struct BlueZObjects: Sendable {
     func adapter(_ choice: AdapterChoice) -> BlueZAdapter? {
         switch choice {
         case .named(let name): adapters.values.first { $0.name == name }
-        case .address(let address): adapters.values.first { $0.address?.bytes == address.bytes }
+        case .address(let address): adapters.values.first { $0.address?.value == address.value }
         case .firstPowered:
             adapters.values.min { ($0.isPowered ? 0 : 1, $0.path) < ($1.isPowered ? 0 : 1, $1.path) }
         }

@@ -5,6 +5,7 @@ internal import MeshBLE
 internal import MeshDBus
 internal import MeshLoop
 internal import MeshTransportAPI
+internal import MeshWire
 
 /// The driver of ``DiscoveryStateMachine``: one for each adapter that somebody searches on.
 extension BlueZService {

@@ -97,13 +97,13 @@ extension AdvertisingData {
     /// What bluetoothd has kept of a device's advertisements. Their flags, and the order of what they held, it has not.
     init(_ device: BlueZDevice) {
         self.init()
-        services = device.uuids.map { BluetoothUUID(high: $0.high, low: $0.low) }
+        services = device.uuids
         if !device.name.isEmpty { localName = LocalName(device.name) }
         manufacturerData = device.manufacturerData.sorted { $0.key < $1.key }.map {
             ManufacturerData(company: $0.key, bytes: $0.value)
         }
         serviceData = device.serviceData.sorted { ($0.key.high, $0.key.low) < ($1.key.high, $1.key.low) }.map {
-            ServiceData(service: BluetoothUUID(high: $0.key.high, low: $0.key.low), bytes: $0.value)
+            ServiceData(service: $0.key, bytes: $0.value)
         }
     }
 }

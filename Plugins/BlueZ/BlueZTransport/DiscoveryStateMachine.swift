@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshBLE
+internal import MeshWire
 
 /// Who wants bluetoothd to search on one adapter, and what it is told: one search for all wishes. Pure: the driver is
 /// `BlueZService+Discovery.swift`.
@@ -35,7 +36,7 @@ struct DiscoveryStateMachine: ~Copyable {
     /// What is searched for.
     struct Filter: Sendable, Hashable {
         /// Devices with any of these; empty for all devices.
-        var services: Set<BLEUUID>
+        var services: Set<BluetoothUUID>
         /// Whether each advertisement counts, and not only what changed.
         var reportsDuplicates: Bool
 

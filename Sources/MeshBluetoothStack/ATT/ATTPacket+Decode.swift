@@ -90,7 +90,7 @@ extension ByteReader {
     }
 
     /// A UUID that goes up to the end.
-    fileprivate mutating func readLastUUID() throws(DecodeError) -> AttributeUUID {
+    fileprivate mutating func readLastUUID() throws(DecodeError) -> BluetoothUUID {
         try readUUID(byteCount: remaining)
     }
 

@@ -17,12 +17,12 @@ extension ATTPacket {
         case .exchangeMTUResponse(let mtu): writer.write(.exchangeMTUResponse, mtu)
         case .findInformationRequest(let range): writer.write(.findInformationRequest, range)
         case .findInformationResponse(let found):
-            let isShort = found.allSatisfy { $0.type.assigned != nil }
+            let isShort = found.allSatisfy { $0.type.shortForm != nil }
             writer.write(.findInformationResponse)
             writer.write(isShort ? 1 as UInt8 : 2)
             for entry in found {
                 writer.write(entry.handle)
-                writer.write(contentsOf: isShort ? entry.type.wireBytes : entry.type.longWireBytes)
+                writer.write(contentsOf: isShort ? entry.type.attributeBytes : entry.type.longAttributeBytes)
             }
         case .findByTypeValueRequest(let range, let type, let value):
             writer.write(.findByTypeValueRequest, range)
@@ -33,7 +33,7 @@ extension ATTPacket {
             for range in ranges { writer.write(range) }
         case .readByTypeRequest(let range, let type):
             writer.write(.readByTypeRequest, range)
-            writer.write(contentsOf: type.wireBytes)
+            writer.write(contentsOf: type.attributeBytes)
         case .readByTypeResponse(let entries):
             writer.write(.readByTypeResponse)
             writer.write(UInt8(clamping: 2 + (entries.first?.value.count ?? 0)))
@@ -49,7 +49,7 @@ extension ATTPacket {
         case .readBlobResponse(let value): writer.write(.readBlobResponse, value)
         case .readByGroupTypeRequest(let range, let type):
             writer.write(.readByGroupTypeRequest, range)
-            writer.write(contentsOf: type.wireBytes)
+            writer.write(contentsOf: type.attributeBytes)
         case .readByGroupTypeResponse(let groups):
             writer.write(.readByGroupTypeResponse)
             writer.write(UInt8(clamping: 4 + (groups.first?.value.count ?? 0)))
@@ -105,15 +105,5 @@ extension ByteWriter {
     fileprivate mutating func write(_ range: ATTPacket.HandleRange) {
         write(range.first)
         write(range.last)
-    }
-}
-
-extension AttributeUUID {
-    /// In 16 bytes, also where 2 would do.
-    var longWireBytes: [UInt8] {
-        var writer = ByteWriter(capacity: 16)
-        writer.write(low)
-        writer.write(high)
-        return writer.bytes
     }
 }

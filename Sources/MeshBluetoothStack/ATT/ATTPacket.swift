@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+public import MeshWire
+
 /// A packet of the attribute protocol (Core Specification 5.4, Vol 3 Part F §3.4).
 public enum ATTPacket: Sendable, Hashable {
     case errorResponse(request: UInt8, handle: UInt16, ATTErrorCode)
@@ -10,13 +12,13 @@ public enum ATTPacket: Sendable, Hashable {
     case findInformationResponse([TypedHandle])
     case findByTypeValueRequest(HandleRange, type: UInt16, value: [UInt8])
     case findByTypeValueResponse([HandleRange])
-    case readByTypeRequest(HandleRange, AttributeUUID)
+    case readByTypeRequest(HandleRange, BluetoothUUID)
     case readByTypeResponse([HandleValue])
     case readRequest(UInt16)
     case readResponse([UInt8])
     case readBlobRequest(UInt16, offset: UInt16)
     case readBlobResponse([UInt8])
-    case readByGroupTypeRequest(HandleRange, AttributeUUID)
+    case readByGroupTypeRequest(HandleRange, BluetoothUUID)
     case readByGroupTypeResponse([GroupValue])
     case writeRequest(UInt16, [UInt8])
     case writeResponse
@@ -48,9 +50,9 @@ public enum ATTPacket: Sendable, Hashable {
 
     public struct TypedHandle: Sendable, Hashable {
         public var handle: UInt16
-        public var type: AttributeUUID
+        public var type: BluetoothUUID
 
-        public init(_ handle: UInt16, _ type: AttributeUUID) {
+        public init(_ handle: UInt16, _ type: BluetoothUUID) {
             self.handle = handle
             self.type = type
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshWire
+
 /// Requests that find attributes (Core Specification 5.4, Vol 3 Part F §3.4.3, §3.4.4).
 extension ATTServerStateMachine {
     private func handles(_ range: ATTPacket.HandleRange) throws(Refusal) -> ClosedRange<UInt16> {
@@ -15,8 +17,8 @@ extension ATTServerStateMachine {
         for handle in try handles(range) {
             guard let attribute = database[handle] else { break }
             // One answer has UUIDs of one length.
-            if found.isEmpty { isShort = attribute.type.assigned != nil }
-            guard isShort == (attribute.type.assigned != nil),
+            if found.isEmpty { isShort = attribute.type.shortForm != nil }
+            guard isShort == (attribute.type.shortForm != nil),
                 2 + (found.count + 1) * (isShort ? 4 : 18) <= mtu
             else { break }
             found.append(ATTPacket.TypedHandle(handle, attribute.type))
@@ -29,7 +31,8 @@ extension ATTServerStateMachine {
     ) throws(Refusal) -> ATTPacket {
         var found: [ATTPacket.HandleRange] = []
         for handle in try handles(range) where 1 + (found.count + 1) * 4 <= mtu {
-            guard let attribute = database[handle], attribute.type == AttributeUUID(type), attribute.value == value,
+            guard let attribute = database[handle], attribute.type == BluetoothUUID(UInt32(type)),
+                attribute.value == value,
                 attribute.type == .primaryService
             else { continue }
             found.append(ATTPacket.HandleRange(handle, attribute.groupEnd))
@@ -38,7 +41,7 @@ extension ATTServerStateMachine {
         return .findByTypeValueResponse(found)
     }
 
-    func readByType(_ range: ATTPacket.HandleRange, _ type: AttributeUUID) throws(Refusal) -> ATTPacket {
+    func readByType(_ range: ATTPacket.HandleRange, _ type: BluetoothUUID) throws(Refusal) -> ATTPacket {
         var entries: [ATTPacket.HandleValue] = []
         for handle in try handles(range) where database[handle]?.type == type {
             let value: [UInt8]
@@ -59,7 +62,7 @@ extension ATTServerStateMachine {
         return .readByTypeResponse(entries)
     }
 
-    func readByGroupType(_ range: ATTPacket.HandleRange, _ type: AttributeUUID) throws(Refusal) -> ATTPacket {
+    func readByGroupType(_ range: ATTPacket.HandleRange, _ type: BluetoothUUID) throws(Refusal) -> ATTPacket {
         guard type == .primaryService || type == .secondaryService else {
             throw Refusal(.unsupportedGroupType, range.first)
         }

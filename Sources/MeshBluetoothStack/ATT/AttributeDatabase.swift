@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+public import MeshWire
+
 /// What a server has: attributes by handle, made from services (Core Specification 5.4, Vol 3 Part G §3).
 public struct AttributeDatabase: Sendable {
     /// What a link has to be like for an access.
@@ -15,7 +17,7 @@ public struct AttributeDatabase: Sendable {
 
     /// A characteristic to be served.
     public struct Characteristic: Sendable, Hashable {
-        public var uuid: AttributeUUID
+        public var uuid: BluetoothUUID
         /// The declaration's bits (§3.3.1.1): read 0x02, write without response 0x04, write 0x08, notify 0x10, indicate
         /// 0x20.
         public var properties: UInt8
@@ -25,7 +27,7 @@ public struct AttributeDatabase: Sendable {
         public var writeProtection: Protection
 
         public init(
-            uuid: AttributeUUID, properties: UInt8, value: [UInt8] = [], readProtection: Protection = .open,
+            uuid: BluetoothUUID, properties: UInt8, value: [UInt8] = [], readProtection: Protection = .open,
             writeProtection: Protection = .open
         ) {
             self.uuid = uuid
@@ -37,10 +39,10 @@ public struct AttributeDatabase: Sendable {
     }
 
     public struct Service: Sendable, Hashable {
-        public var uuid: AttributeUUID
+        public var uuid: BluetoothUUID
         public var characteristics: [Characteristic]
 
-        public init(uuid: AttributeUUID, characteristics: [Characteristic]) {
+        public init(uuid: BluetoothUUID, characteristics: [Characteristic]) {
             self.uuid = uuid
             self.characteristics = characteristics
         }
@@ -54,7 +56,7 @@ public struct AttributeDatabase: Sendable {
             case clientConfiguration(of: UInt16)
         }
 
-        var type: AttributeUUID
+        var type: BluetoothUUID
         var kind: Kind
         var value: [UInt8]
         /// Nil: cannot be read.
@@ -83,7 +85,7 @@ public struct AttributeDatabase: Sendable {
         let start = attributes.count
         attributes.append(
             Attribute(
-                type: .primaryService, kind: .declaration, value: service.uuid.wireBytes, readProtection: .open))
+                type: .primaryService, kind: .declaration, value: service.uuid.attributeBytes, readProtection: .open))
         for characteristic in service.characteristics { add(characteristic) }
         precondition(attributes.count < 0xFFFF)
         attributes[start].groupEnd = UInt16(attributes.count)
@@ -96,7 +98,7 @@ public struct AttributeDatabase: Sendable {
         let declaration = [properties, UInt8(truncatingIfNeeded: valueHandle), UInt8(valueHandle >> 8)]
         attributes.append(
             Attribute(
-                type: .characteristic, kind: .declaration, value: declaration + characteristic.uuid.wireBytes,
+                type: .characteristic, kind: .declaration, value: declaration + characteristic.uuid.attributeBytes,
                 readProtection: .open))
         attributes.append(
             Attribute(
@@ -113,10 +115,10 @@ public struct AttributeDatabase: Sendable {
     }
 
     /// The handle of a characteristic's value; nil if it is not served.
-    public func valueHandle(of characteristic: AttributeUUID, in service: AttributeUUID) -> UInt16? {
+    public func valueHandle(of characteristic: BluetoothUUID, in service: BluetoothUUID) -> UInt16? {
         var isInside = false
         for (index, attribute) in attributes.enumerated() {
-            if attribute.type == .primaryService { isInside = attribute.value == service.wireBytes }
+            if attribute.type == .primaryService { isInside = attribute.value == service.attributeBytes }
             if isInside, case .value = attribute.kind, attribute.type == characteristic { return UInt16(index + 1) }
         }
         return nil
@@ -133,7 +135,7 @@ public struct AttributeDatabase: Sendable {
         var bytes: [UInt8] = []
         for (index, attribute) in attributes.enumerated() {
             if case .value = attribute.kind { continue }
-            bytes += [UInt8(truncatingIfNeeded: index + 1), UInt8((index + 1) >> 8)] + attribute.type.wireBytes
+            bytes += [UInt8(truncatingIfNeeded: index + 1), UInt8((index + 1) >> 8)] + attribute.type.attributeBytes
             if case .declaration = attribute.kind { bytes += attribute.value }
         }
         return bytes

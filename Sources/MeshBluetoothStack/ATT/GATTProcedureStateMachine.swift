@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshWire
+
 /// Carries one procedure out, request after request (Core Specification 5.4, Vol 3 Part G §4).
 ///
 ///                   next request
@@ -86,8 +88,8 @@ struct GATTProcedureStateMachine: Sendable {
         return .send(packet)
     }
 
-    private func serviceRequest(_ uuid: AttributeUUID, _ range: ATTPacket.HandleRange) -> ATTPacket {
-        .findByTypeValueRequest(range, type: AttributeUUID.primaryService.assigned ?? 0, value: uuid.wireBytes)
+    private func serviceRequest(_ uuid: BluetoothUUID, _ range: ATTPacket.HandleRange) -> ATTPacket {
+        .findByTypeValueRequest(range, type: BluetoothUUID.primaryService.shortForm ?? 0, value: uuid.attributeBytes)
     }
 
     private mutating func refused(_ code: ATTErrorCode, _ handle: UInt16) -> Action {
@@ -137,14 +139,14 @@ struct GATTProcedureStateMachine: Sendable {
     private mutating func found(_ groups: [ATTPacket.GroupValue]) -> Action {
         for group in groups {
             guard group.range.first > services.last?.range.last ?? 0, group.range.last >= group.range.first,
-                let uuid = AttributeUUID(wireBytes: group.value)
+                let uuid = BluetoothUUID(attributeBytes: group.value)
             else { return nonsense }
             services.append(RemoteService(uuid: uuid, range: group.range))
         }
         return goOn(after: services.last?.range.last, .all) { .readByGroupTypeRequest($0, .primaryService) }
     }
 
-    private mutating func found(_ ranges: [ATTPacket.HandleRange], _ uuid: AttributeUUID) -> Action {
+    private mutating func found(_ ranges: [ATTPacket.HandleRange], _ uuid: BluetoothUUID) -> Action {
         for range in ranges {
             guard range.first > services.last?.range.last ?? 0, range.last >= range.first else { return nonsense }
             services.append(RemoteService(uuid: uuid, range: range))
@@ -157,7 +159,7 @@ struct GATTProcedureStateMachine: Sendable {
         let last = characteristics.last?.declarationHandle
         guard rises(entries.map(\.handle), after: last, within: range) else { return nonsense }
         for entry in entries {
-            guard entry.value.count >= 3, let uuid = AttributeUUID(wireBytes: Array(entry.value[3...])) else {
+            guard entry.value.count >= 3, let uuid = BluetoothUUID(attributeBytes: Array(entry.value[3...])) else {
                 return nonsense
             }
             characteristics.append(
@@ -197,19 +199,5 @@ struct GATTProcedureStateMachine: Sendable {
         preparedCount += sent.count
         if preparedCount < value.count { return send(preparation(handle, value)) }
         return send(.executeWriteRequest(commits: true))
-    }
-}
-
-extension AttributeUUID {
-    /// Reads 2 or 16 bytes in the order of the wire.
-    init?(wireBytes: [UInt8]) {
-        func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
-            bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
-        }
-        switch wireBytes.count {
-        case 2: self.init(UInt16(truncatingIfNeeded: number(wireBytes[...])))
-        case 16: self.init(high: number(wireBytes[8...]), low: number(wireBytes[..<8]))
-        default: return nil
-        }
     }
 }

@@ -30,7 +30,7 @@ public struct AdvertisingReport: Sendable, Hashable {
     public var isResolved: Bool
     /// dBm; nil where the controller does not know it.
     public var rssi: Int8?
-    /// To be read with ``AdvertisingData``.
+    /// To be read with `AdvertisingData` of MeshWire.
     public var data: [UInt8]
 
     public init(kind: Kind, address: DeviceAddress, isResolved: Bool = false, rssi: Int8?, data: [UInt8]) {

@@ -19,9 +19,9 @@
 /// ends, so that a host is seen again within a second (R35).
 public struct AdvertisingStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable, Hashable {
-        /// At most 31 bytes (``AdvertisingData/announcing(_:)``).
+        /// At most 31 bytes (`AdvertisingData.announcing` of MeshWire).
         public var data: [UInt8]
-        /// At most 31 bytes (``AdvertisingData/naming(_:)``).
+        /// At most 31 bytes (`AdvertisingData.naming` of MeshWire).
         public var scanResponse: [UInt8]
         /// In units of 0.625 ms.
         public var minimumInterval: UInt16

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+public import MeshWire
+
 /// What scanning has found out of devices: advertisements and scan responses put together (Core Specification 5.4, Vol
 /// 3 Part C §11).
 ///
@@ -16,7 +18,7 @@ public struct DeviceSightings: Sendable {
         public var isConnectable = false
         /// As it advertises, whole or shortened; text of strangers.
         public var name: String?
-        public var services: [AttributeUUID] = []
+        public var services: [BluetoothUUID] = []
         /// dBm, when it was last heard.
         public var rssi: Int8?
         public var lastHeard: Duration
@@ -53,8 +55,8 @@ public struct DeviceSightings: Sendable {
         sighting.rssi = report.rssi ?? sighting.rssi
         // A scan response says nothing of it.
         if !report.kind.contains(.scanResponse) { sighting.isConnectable = report.kind.contains(.connectable) }
-        let advertised = AdvertisingData(data)
-        if let name = advertised.name, sighting.name == nil || !advertised.isNameShortened { sighting.name = name }
+        let (advertised, _) = AdvertisingData.decode(data)
+        if let name = advertised.localName, sighting.name == nil || !name.isShortened { sighting.name = name.text }
         for service in advertised.services where !sighting.services.contains(service) {
             if sighting.services.count < 64 { sighting.services.append(service) }
         }

@@ -45,11 +45,7 @@ public struct DeviceAddress: Sendable, Hashable {
 extension DeviceAddress: CustomStringConvertible {
     /// Such as `C0:11:22:33:44:55/random`.
     public var description: String {
-        let pairs = wireBytes.reversed().map { byte in
-            let digits = String(byte, radix: 16, uppercase: true)
-            return digits.count == 1 ? "0" + digits : digits
-        }
-        return pairs.joined(separator: ":") + (kind == .public ? "/public" : "/random")
+        BluetoothAddressText.text(value) + (kind == .public ? "/public" : "/random")
     }
 }
 

@@ -8,7 +8,7 @@ import MeshWire
 /// procedures of all kinds are under way. Every waiter gets one result.
 enum ATTClientCheck {
     static func run(_ input: UnsafeRawBufferPointer) {
-        let uuid = AttributeUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
+        let uuid = BluetoothUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E)
         let procedures: [GATTProcedure] = [
             .exchangeMTU, .discoverServices, .discoverService(uuid), .discoverCharacteristics(.init(1, 40)),
             .discoverDescriptors(.all), .read(3), .readByType(.databaseHash), .write(3, [1]),

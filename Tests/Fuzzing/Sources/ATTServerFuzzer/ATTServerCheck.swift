@@ -11,21 +11,21 @@ enum ATTServerCheck {
 
     private static let database = AttributeDatabase([
         .init(
-            uuid: AttributeUUID(0x1800),
-            characteristics: [.init(uuid: AttributeUUID(0x2A00), properties: 0x0A, value: Array("name".utf8))]),
+            uuid: BluetoothUUID(0x1800),
+            characteristics: [.init(uuid: BluetoothUUID(0x2A00), properties: 0x0A, value: Array("name".utf8))]),
         .init(
-            uuid: AttributeUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E),
+            uuid: BluetoothUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E),
             characteristics: [
-                .init(uuid: AttributeUUID(0x2A01), properties: 0x0E, value: secret, readProtection: .encrypted),
-                .init(uuid: AttributeUUID(0x2A02), properties: 0x32, value: [UInt8](repeating: 3, count: 300)),
-                .init(uuid: AttributeUUID(0x2A03), properties: 0x0C, writeProtection: .authenticated),
+                .init(uuid: BluetoothUUID(0x2A01), properties: 0x0E, value: secret, readProtection: .encrypted),
+                .init(uuid: BluetoothUUID(0x2A02), properties: 0x32, value: [UInt8](repeating: 3, count: 300)),
+                .init(uuid: BluetoothUUID(0x2A03), properties: 0x0C, writeProtection: .authenticated),
             ]),
     ])
 
     static func run(_ input: UnsafeRawBufferPointer) {
         var machine = ATTServerStateMachine(database)
         let secretHandle = database.valueHandle(
-            of: AttributeUUID(0x2A03), in: AttributeUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E))
+            of: BluetoothUUID(0x2A03), in: BluetoothUUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E))
         var rest = input[...]
         while let length = rest.popFirst() {
             let packet = Array(rest.prefix(Int(length)))

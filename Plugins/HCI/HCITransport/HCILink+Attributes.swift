@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import MeshBLE
+internal import MeshBluetoothStack
+internal import MeshLoop
+internal import MeshTransportAPI
+internal import MeshWire
+
+/// The device's attributes.
+extension HCILink {
+    /// Carries out one procedure. A caller that is cancelled still waits for its end: a request that was sent cannot be
+    /// taken back, and its own deadline ends it.
+    func request(_ procedure: GATTProcedure, _ operation: HCIOperation) async throws(GATTError) -> GATTResult {
+        try requireUp(operation)
+        let result = await withCheckedContinuation { (waiter: AttributeWaiter) in
+            self.perform(self.machine.procedureRequested(procedure, waiter: waiter, now: self.loop.now))
+        }
+        switch result {
+        case .success(let value): return value
+        case .failure(.bearerEnded): throw end ?? .linkClosed(operation, peerName)
+        case .failure(let failure): throw GATTError(failure, operation, peerName)
+        }
+    }
+
+    func discoverServices(_ uuids: [BluetoothUUID]) async throws(GATTError) -> [GATTService] {
+        var found: [GATTService] = []
+        for uuid in uuids {
+            guard case .services(let list) = try await request(.discoverService(uuid), .discover) else { continue }
+            for service in list {
+                let id = "\(service.range.first)-\(service.range.last)"
+                services[id] = service
+                found.append(GATTService(uuid: service.uuid, id: id))
+            }
+        }
+        return found
+    }
+
+    func discoverCharacteristics(of service: GATTService) async throws(GATTError) -> [GATTCharacteristic] {
+        guard let range = services[service.id]?.range else { throw unknown("service \(service.uuid)", .discover) }
+        guard case .characteristics(let list) = try await request(.discoverCharacteristics(range), .discover) else {
+            return []
+        }
+        var found: [GATTCharacteristic] = []
+        for (index, entry) in list.enumerated() {
+            // Up to the next declaration everything belongs to this one (Vol 3 Part G §3.3).
+            let last = index + 1 < list.count ? list[index + 1].declarationHandle - 1 : range.last
+            let id = String(entry.valueHandle)
+            characteristics[id] = (entry.valueHandle, last)
+            found.append(
+                GATTCharacteristic(uuid: entry.uuid, id: id, properties: .init(rawValue: entry.properties)))
+        }
+        return found
+    }
+
+    func startNotifications(
+        of characteristic: GATTCharacteristic, _ handler: @escaping @Sendable (Data) -> Void
+    ) async throws(GATTError) {
+        guard let entry = characteristics[characteristic.id] else {
+            throw unknown("characteristic \(characteristic.uuid)", .subscribe)
+        }
+        var descriptors: [ATTPacket.TypedHandle] = []
+        if entry.value < entry.last,
+            case .descriptors(let list) = try await request(
+                .discoverDescriptors(.init(entry.value + 1, entry.last)), .subscribe)
+        {
+            descriptors = list
+        }
+        guard let configuration = descriptors.first(where: { $0.type == .clientConfiguration }) else {
+            throw unknown("subscription to \(characteristic.uuid)", .subscribe)
+        }
+        // Before the request: the first values may come before its answer.
+        notificationHandlers[entry.value] = handler
+        let value: [UInt8] = characteristic.properties.contains(.notify) ? [1, 0] : [2, 0]
+        do throws(GATTError) {
+            _ = try await request(.write(configuration.handle, value), .subscribe)
+        } catch {
+            notificationHandlers[entry.value] = nil
+            throw error
+        }
+        // Closed meanwhile: nobody is told any more.
+        if isClosing { notificationHandlers[entry.value] = nil }
+    }
+
+    func maximumWriteLength(of characteristic: GATTCharacteristic) throws(GATTError) -> Int {
+        try requireUp(.write)
+        return machine.maximumWriteLength
+    }
+
+    func write(
+        _ value: Data, to characteristic: GATTCharacteristic, withResponse: Bool
+    ) async throws(GATTError) {
+        guard let entry = characteristics[characteristic.id] else {
+            throw unknown("characteristic \(characteristic.uuid)", .write)
+        }
+        if withResponse {
+            _ = try await request(.write(entry.value, Array(value)), .write)
+            return
+        }
+        try requireUp(.write)
+        guard let frame = machine.writeCommand(entry.value, Array(value)) else {
+            throw GATTError(.valueTooLong, .write, peerName)
+        }
+        while offer(frame) == .full {
+            await withCheckedContinuation { self.roomWaiters.append($0) }
+            if Task.isCancelled { throw .cancelled(.write, peerName) }
+            try requireUp(.write)
+        }
+    }
+
+    private func unknown(_ thing: String, _ operation: HCIOperation) -> GATTError {
+        GATTError(.notSupported, .characteristicNotFound, "\(peerName) has no \(thing)", operation, peerName)
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshBLE
+internal import MeshBluetoothStack
+internal import MeshCrypto
+internal import MeshLoop
+internal import MeshTransportAPI
+
+/// Encryption and pairing.
+extension HCILink {
+    func pair() async throws(GATTError) -> PairingOutcome {
+        try requireUp(.pair)
+        let wasBonded = bond != nil
+        let protection = try await secure()
+        return PairingOutcome(wasBonded: wasBonded, usedPasskey: protection == .authenticated)
+    }
+
+    /// Makes the link as secure as the passkey and the stored keys allow. A caller that is cancelled still waits for the end: a
+    /// pairing cannot be left half done, and ends by itself (Core Specification 5.4, Vol 3 Part H §3.4).
+    func secure() async throws(GATTError) -> AttributeDatabase.Protection {
+        try await withCheckedContinuation { continuation in
+            self.securers.append(continuation)
+            self.perform(self.machine.secureRequested(now: self.loop.now))
+        }.get()
+    }
+
+    func secured(_ result: Result<AttributeDatabase.Protection, GATTError>) {
+        let waiters = securers
+        securers = []
+        for waiter in waiters { waiter.resume(returning: result) }
+    }
+
+    var staleBond: GATTError {
+        GATTError(
+            .bondStale, .authenticationFailed, "\(peerName) has lost the keys, or they do not match", .pair, peerName)
+    }
+
+    /// A pairing with material that nothing else is made with.
+    func preparePairing() {
+        var random = SystemRandomNumberGenerator()
+        func bytes() -> [UInt8] { (0..<16).map { _ in .random(in: 0...255, using: &random) } }
+        let keyPair: P256.KeyPair
+        do {
+            keyPair = try P256.KeyPair.generate()
+        } catch {
+            secured(
+                .failure(
+                    GATTError(.other, .internalError, "no keys can be made for a pairing: \(error)", .pair, peerName)))
+            return
+        }
+        let material = PairingStateMachine.Material(
+            keyPair: keyPair, nonces: (0..<20).map { _ in bytes() },
+            longTermKey: LongTermKey(key: bytes(), random: random.next(), diversifier: .random(in: 1 ... .max)))
+        // Without a passkey nobody could enter one.
+        let configuration = PairingStateMachine.Configuration(
+            connection, own: own, capability: passkey == nil ? .noInputNoOutput : .keyboardOnly,
+            requiresAuthentication: passkey != nil)
+        perform(
+            machine.pairingPrepared(
+                PairingStateMachine(configuration, material: material, passkey: passkey?.value), now: loop.now))
+    }
+
+    /// The peer may not try again at once.
+    func blockPairing() {
+        let until = controller.assumeIsolated { controller in
+            controller.attempts.pairingFailed(connection.peer, now: loop.now)
+            return controller.attempts.blockedUntil(connection.peer, now: loop.now)
+        }
+        machine.pairingBlocked(until: until)
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import MeshBluetoothStack
+import MeshTransportAPI
+import Testing
+
+@testable import MeshHCITransport
+
+struct BondBookTests {
+    private let own = DeviceAddress(0x00AA_BBCC_DD00, .public)
+    private let peer = DeviceAddress(0xC011_2233_4455, .random)
+
+    private var book: BondBook {
+        var book = BondBook(randomAddress: DeviceAddress(0xC000_0000_0001, .random))
+        book[own, peer] = Bond(
+            peer: peer, peerResolvingKey: [UInt8](repeating: 0xAB, count: 16),
+            centralKey: LongTermKey(key: [UInt8](1...16), random: .max, diversifier: 0xFFFF, size: 7),
+            peripheralKey: nil, isAuthenticated: true, isSecureConnections: false)
+        return book
+    }
+
+    @Test func `what is stored is read`() {
+        #expect(BondBook(json: book.json) == book)
+    }
+
+    @Test func `a bond belongs to the address of this host`() {
+        #expect(book[own, peer] != nil)
+        #expect(book[DeviceAddress(own.value, .random), peer] == nil)
+        #expect(book.identities.map(\.address) == [peer])
+    }
+
+    @Test(arguments: ["v", "random_address", "bonds"])
+    func `a file that lacks something is no book`(key: String) throws {
+        var members = try #require(book.json.objectValue)
+        members[key] = nil
+        #expect(BondBook(json: .object(members)) == nil)
+    }
+
+    @Test(arguments: ["own", "peer", "irk", "central_key", "peripheral_key", "authenticated", "secure_connections"])
+    func `a bond that lacks something is none`(key: String) throws {
+        var members = try #require(book.json.objectValue)
+        var bond = try #require(members["bonds"]?.arrayValue?.first?.objectValue)
+        bond[key] = nil
+        members["bonds"] = .array([.object(bond)])
+        #expect(BondBook(json: .object(members)) == nil)
+    }
+}
