@@ -93,6 +93,27 @@ struct BlueZPassingTroubleTests {
         }
     }
 
+    @Test func `the agent is the default one while somebody wants that`() async throws {
+        try await BlueZLinkTests.onBlueZ { _, fake, central in
+            let (values, _) = BlueZSettings.options.resolve([
+                "address": .string(FakeBlueZ.address), "default_agent": .bool(true),
+            ])
+            let settings = try #require(BlueZSettings.read(values).settings)
+            // Keeps the bus open throughout.
+            let other = await central.observeState { _ in }
+            var wish: (any GATTObservation)? = await BlueZCentral(central.service, settings, log: .none)
+                .observeState { _ in }
+            _ = await fake.call(of: "AgentManager1.RequestDefaultAgent")
+            withExtendedLifetime(wish) {}
+            wish = nil
+            _ = await fake.call(of: "AgentManager1.UnregisterAgent")
+            _ = await fake.call(of: "AgentManager1.RegisterAgent")
+            _ = await fake.call(of: "AgentManager1.RegisterAgent")
+            #expect(await fake.calls.filter { $0 == "AgentManager1.RequestDefaultAgent" }.count == 1)
+            withExtendedLifetime(other) {}
+        }
+    }
+
     @Test func `characteristics that come after their service are waited for`() async throws {
         try await BlueZLinkTests.onBlueZ { actor, fake, central in
             await fake.setResolvesServices(false)

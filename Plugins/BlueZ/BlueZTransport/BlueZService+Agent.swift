@@ -70,7 +70,11 @@ extension BlueZService {
                 isAgentRegistered = false
                 _ = try await callAgentManager("UnregisterAgent")
                 await registerIfNeeded()
+            } else {
+                return
             }
+            // Who wants it may have changed meanwhile.
+            await settleDefaultAgent()
         } catch {
             log(.notice, "the default agent could not be changed", [("error", error.description)])
             registerAgentLater(Self.agentDelays.failed)
