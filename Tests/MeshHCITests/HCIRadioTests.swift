@@ -13,8 +13,8 @@ import Testing
 /// With a radio that echoes, on a controller that speaks H4 at the port that the environment names; with a PIN the link is
 /// paired first:
 ///
-///     Tests/Rigs/hci/ble_radio.py --hci unix-server:/tmp/hci0 --security none --name Roof
-///     MESHHOST_HCI_PORT=unix:/tmp/hci0 MESHHOST_HCI_RADIO=Roof swift test --filter HCIRadioTests
+///     Tests/Rigs/hci/ble_radio.py --hci unix-server:PATH --security none --name Roof
+///     MESHHOST_HCI_PORT=unix:PATH MESHHOST_HCI_RADIO=Roof swift test --filter HCIRadioTests
 private let environment = ProcessInfo.processInfo.environment
 private let port = environment["MESHHOST_HCI_PORT"].flatMap { HCIPort($0) }
 private let radio = environment["MESHHOST_HCI_RADIO"] ?? "Roof"
