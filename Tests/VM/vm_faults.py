@@ -106,11 +106,9 @@ async def bond_lost_by_the_radio_is_told_when_it_is_not(rig, world):
     host = await start(rig, bluez("yard", YARD, pin=PIN))
     host.events.mark()
     async with harm.bond_lost_by_radio(world, YARD):
-        failed = await host.events.event("link.waiting",
-                                         where=lambda each: each["data"].get("disposition") == "permanent")
-    equal(failed["data"]["code"], "link.authentication-failed")
+        # This bluetoothd does not name the reason, so the host suspects it, says what helps and goes on trying.
+        await host.events.event("link.waiting", where=lambda each: "unpair" in each["data"]["text"])
     equal(world.told("paired", YARD), 1, "pairings")
-    assert "unpair" in failed["data"]["text"], f"no next step in: {failed}"
     await stop(host, world)
 
 

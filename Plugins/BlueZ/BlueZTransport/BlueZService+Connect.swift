@@ -104,7 +104,7 @@ extension BlueZService {
             }
             let failure = meaning(BlueZFailure(error, during: .connect), on: adapter)
             let bonded = objects.devices[path]?.isBonded == true
-            let suspected = bondSuspicion.connectFailed(path, failure, isBonded: bonded, cameUp: cameUp.contains(path))
+            let suspected = bondSuspicion.connectFailed(path, failure, isBonded: bonded)
             let step = policy.connectFailed(failure, isBonded: bonded, isBondSuspected: suspected)
             log(.debug, "Connect failed", [("device", peer), ("error", error.description), ("then", "\(step)")])
             switch step {
@@ -165,7 +165,6 @@ extension BlueZService {
         }
         guard hasTurn else { return .failed(DBusError(DBusError.cancelled)) }
         if objects.devices[path]?.isConnected == true { return .connected }
-        cameUp.remove(path)
         let pauses = pausesSearch.contains(adapter)
         if pauses { await pauseSearch(on: adapter) }
         defer { if pauses { resumeSearch(on: adapter) } }

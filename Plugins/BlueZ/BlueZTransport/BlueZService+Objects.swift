@@ -48,11 +48,9 @@ extension BlueZService {
                 if objects.devices[path]?.rssi != nil { heard(path) }
             case .device(let path, let isSighting):
                 if isSighting { heard(path) }
-                if objects.devices[path]?.isConnected == true { cameUp.insert(path) }
                 if links[path] != nil, objects.devices[path]?.isConnected == false { linkLost(path) }
             case .deviceVanished(let path):
                 gattChanges[path] = nil
-                cameUp.remove(path)
                 linkLost(path)
             case .gatt(let device): gattChanges[device, default: 0] += 1
             }

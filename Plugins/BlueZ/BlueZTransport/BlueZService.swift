@@ -65,8 +65,6 @@ actor BlueZService {
     var links: [String: BlueZLink] = [:]
     /// What to do with a characteristic's values, by its path.
     var sinks: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [:]
-    /// Devices that were connected, if only for a moment, since the last `Connect`.
-    var cameUp: Set<String> = []
     var bondSuspicion = BondSuspicion()
     /// What bluetoothd said of the end of a link, just before it.
     var lossReasons: [String: String] = [:]
@@ -279,7 +277,6 @@ actor BlueZService {
         objects = BlueZObjects()
         recorded = nil
         isAgentRegistered = false
-        cameUp = []
         lossReasons = [:]
         gattChanges = [:]
         blocked = []
