@@ -63,6 +63,8 @@ let package = Package(
         .library(name: "fixture-rude", type: .dynamic, targets: ["RudeModule"]),
         .library(name: "fixture-other-major", type: .dynamic, targets: ["OtherMajorModule"]),
         .library(name: "fixture-scripted", type: .dynamic, targets: ["ScriptedModule"]),
+        .library(name: "fixture-first-minor", type: .dynamic, targets: ["FirstMinorModule"]),
+        .library(name: "fixture-later-minor", type: .dynamic, targets: ["LaterMinorModule"]),
     ],
     targets: [
         // C
@@ -169,6 +171,11 @@ let package = Package(
             ["MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI", "MeshTestSupport"]),
         .target(name: "RudeModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/RudeModule"),
         .target(name: "OtherMajorModule", path: "Tests/Fixtures/OtherMajorModule"),
+        .target(
+            name: "FirstMinorModule", path: "Tests/Fixtures/FirstMinorModule", cSettings: [.headerSearchPath("..")]),
+        .target(
+            name: "LaterMinorModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/LaterMinorModule",
+            cSettings: [.headerSearchPath("..")]),
         moduleTarget(
             "ScriptedModule", ["MeshTransportAPI", "MeshLoop"], path: "Tests/Fixtures/ScriptedModule"),
         tests("MeshConfigTests", ["MeshConfig", "MeshTransportAPI", "MeshTestSupport"], exclude: ["Broken", "Valid"]),
