@@ -34,7 +34,8 @@ AT(mh_host_api, stopped, 8, 11);
 AT(mh_host_api, secret, 8, 12);
 AT(mh_host_api, link_event, 8, 13);
 AT(mh_host_api, managed, 8, 14); /* 1.1 */
-SIZE(mh_host_api, 8, 15);
+AT(mh_host_api, scan_failed, 8, 15); /* 1.2 */
+SIZE(mh_host_api, 8, 16);
 
 AT(mh_transport_ops, validate, 8, 0);
 AT(mh_transport_ops, create, 8, 1);

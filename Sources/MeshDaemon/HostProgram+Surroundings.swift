@@ -16,6 +16,8 @@ extension HostProgram {
             var report = ScanReport(scan, options)
             if try !daemonScans(scan, &report) { try scanHere(scan, &report) }
             report.finish()
+            // Told already; what is wrong needs no further examination.
+            if let failure = report.failure { return Self.status(of: failure) }
             return report.isEmpty ? try explainSilence(report.modules) : .ok
         }
     }

@@ -34,7 +34,7 @@ public final class ModuleTransportFactory: TransportScanning {
         ModuleTransport(module: module, settings: settings, limits: limits, instances: instances)
     }
 
-    public func scan() async throws -> AsyncStream<ScanResult> {
+    public func scan() async throws -> AsyncThrowingStream<ScanResult, any Error> {
         guard module.canScan else {
             throw MeshError(.notSupported, "module \(descriptor.name) cannot look for devices")
         }

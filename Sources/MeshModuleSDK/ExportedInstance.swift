@@ -120,9 +120,10 @@ actor ExportedInstance {
     private func runScan(_ scanner: any TransportScanning, after before: Task<Void, Never>?) async {
         await before?.value
         do {
-            for await result in try await scanner.scan() { host.found(result) }
+            for try await result in try await scanner.scan() { host.found(result) }
         } catch {
-            host.log(.warning, "scanning failed", [("error", "\(MeshError(wrapping: error))")])
+            // A search that the host has ended has no end of its own any more.
+            if !Task.isCancelled { host.scanFailed(MeshError(wrapping: error)) }
         }
     }
 

@@ -112,8 +112,9 @@ public protocol TransportClosing: TransportFactory {
 
 /// A factory that can look for devices.
 public protocol TransportScanning: TransportFactory {
-    /// Devices as they are seen, duplicates included, until the consumer stops. Throws if the medium is not usable.
-    func scan() async throws -> AsyncStream<ScanResult>
+    /// Devices as they are seen, duplicates included, until the consumer stops. Throws if the medium is not usable; the stream
+    /// does when it ceases to be, and where that is known only then.
+    func scan() async throws -> AsyncThrowingStream<ScanResult, any Error>
 }
 
 /// A transport that can tell about its inside.

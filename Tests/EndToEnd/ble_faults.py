@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # meshhost: a host for mesh radios and other byte-link devices
 """bluetoothd, adapters and radios that fail. R3 and its like are the requirements of the handbook's page BlueZ."""
+import json
 import os
 import signal
 
@@ -163,8 +164,25 @@ async def r13_a_scan_whose_search_cannot_begin_says_so(rig):
     air = await Air.make(rig)
     await air.tell("bluez", "fail Adapter1.StartDiscovery InProgress 1000 Operation already in progress")
     air.host.configure(bluez(pin=PIN))
-    _, _, err = await air.host.cli("scan", "--for", "5s", "--config", air.host.config)
+    status, out, err = await air.host.cli("scan", "--for", "5s", "--module", "bluez", "--jsonl", "--config",
+                                          air.host.config)
+    equal(status, 69, err)
     assert "stuck in bluetoothd" in err, err
+    fail = json.loads(out)
+    equal((fail["type"], fail["module"]), ("scan.fail", "bluez"))
+
+
+async def a_scan_says_what_is_wrong_and_fails(rig):
+    air = await Air.make(rig)
+    air.host.configure(bluez(pin=PIN))
+    words = ("scan", "--for", "20s", "--module", "bluez", "--config", air.host.config)
+    await air.tell("bluez", "power off")
+    equal((await air.host.cli(*words))[0], 69, "with the adapter off")
+    await air.tell("bluez", "power on")
+    await air.tell("bluez", "crash stay")
+    status, _, err = await air.host.cli(*words)
+    equal(status, 69, err)
+    assert "not running" in err, err
 
 
 async def _passing(rig, fault, code="link.connection-failed"):

@@ -64,6 +64,12 @@ static const mh_transport_info info = {
 const mh_transport_info *mh_transport_entry_v1(void) { return &info; }
 """
 
+# The same, whose search cannot begin.
+DEAF = QUIET.replace('"quiet"', '"deaf"').replace(
+    "(void)inst; (void)on; (void)filter; return MH_OK;",
+    '(void)filter; if (on) inst->host->scan_failed(inst->host->ctx, MH_EADAPTER, text("deaf0 is off; switch it on")); '
+    "return MH_OK;")
+
 
 def _host(rig, *sections, link=None):
     host = Host(rig)
@@ -269,12 +275,42 @@ async def a_device_waits_for_its_adapter_and_no_longer(rig):
     assert host.events.count("adapter.off") and host.events.count("adapter.on")
 
 
-async def a_silence_is_explained_and_a_module_in_c_pairs(rig):
-    folder = private_folder("quiet")
+async def _module_in_c(rig, host, name, source):
+    folder = private_folder(name)
     rig.closers.append(lambda: asyncio.to_thread(shutil.rmtree, folder))
-    await compile_module(folder, "quiet", QUIET)
-    host = Host(rig)
+    await compile_module(folder, name, source)
     host.modules.insert(0, folder)
+
+
+async def a_search_that_cannot_begin_is_no_silence(rig):
+    host = Host(rig)
+    await _module_in_c(rig, host, "deaf", DEAF)
+    scripted = os.path.join(host.modules[-1], "libfixture-scripted.so")
+    host.configure(table("module.scripted", path=scripted), device("lamp", "deaf", protocol="none", address="aa:1"),
+                   _scripted("roof", address=NEAR))
+    for running in (False, True):
+        if running:
+            await host.start()
+        words = ("scan", "--config", host.config)
+        before = time.monotonic()
+        status, out, err = await host.cli(*words, "--module", "deaf", "--for", "60s", "--jsonl")
+        assert time.monotonic() - before < 30, "nobody looked and the scan went on"
+        fail = {"type": "scan.fail", "module": "deaf", "code": "adapter.unavailable",
+                "message": "deaf0 is off; switch it on"}
+        equal((status, [json.loads(line) for line in out.splitlines()]), (69, [fail]))
+        equal(err, "meshhost: module deaf: deaf0 is off; switch it on\n")
+        # One that cannot look does not keep the others from it.
+        status, out, _ = await host.cli(*words, "--for", "1s", "--jsonl")
+        lines = [json.loads(line) for line in out.splitlines()]
+        equal((status, [line for line in lines if line["type"] == "scan.fail" and line["module"] == "deaf"]), (0, [fail]))
+        assert any(line["type"] == "scan.seen" and line["address"] == NEAR for line in lines), lines[:4]
+        document = json.loads((await host.cli(*words, "--for", "1s", "--json", "--module", "deaf"))[1])
+        equal(document["failures"], [{key: fail[key] for key in ("module", "code", "message")}])
+
+
+async def a_silence_is_explained_and_a_module_in_c_pairs(rig):
+    host = Host(rig)
+    await _module_in_c(rig, host, "quiet", QUIET)
     host.configure(device("lamp", "quiet", protocol="none", address="aa:1"))
     for running in (False, True):
         if running:

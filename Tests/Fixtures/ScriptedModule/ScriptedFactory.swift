@@ -49,6 +49,8 @@ struct ScriptedFactory: TransportFactory {
 final class ScriptedAdapter: Sendable {
     private let waiting = Mutex<[@Sendable () -> Void]>([])
 
+    var isOn: Bool { waiting.withLock(\.isEmpty) }
+
     func whenItIsOn(_ tell: @escaping @Sendable () -> Void) {
         waiting.withLock { $0.append(tell) }
     }
