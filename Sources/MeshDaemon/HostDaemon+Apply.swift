@@ -29,6 +29,15 @@ extension HostDaemon {
         return session
     }
 
+    /// The device's session is over, after its link: its clients are told, and what is to be stored of them is stored before
+    /// another session of that name can read it.
+    private func endSession(of device: String) async {
+        guard let session = sessions.removeValue(forKey: device) else { return }
+        for (id, share) in shares where share.device == device { shares[id] = nil }
+        await session.closeShares()
+        await session.shutDown()
+    }
+
     private static func sessionSettings(of device: DeviceConfig) -> RadioSessionSettings {
         var settings = RadioSessionSettings()
         settings.sendWait = device.companion.sendWait
@@ -218,7 +227,7 @@ extension HostDaemon {
                 problems.append(error)
             }
             unapplied.remove(name)
-            sessions[name] = nil
+            await endSession(of: name)
         }
         for device in new.devices where diff.companionsChanged.contains(device.name) {
             await sessions[device.name]?.update(Self.sessionSettings(of: device))
@@ -268,7 +277,7 @@ extension HostDaemon {
             return try await running.coordinator.updateDevice(settings(of: device, running), needsNewLink: true)
         }
         if takenOn.remove(device.name) != nil { try await running.coordinator.removeDevice(device.name) }
-        if !isSameKind { sessions[device.name] = nil }
+        if !isSameKind { await endSession(of: device.name) }
         guard device.disabledReason == nil else { return }
         try await running.coordinator.addDevice(settings(of: device, running))
         takenOn.insert(device.name)
