@@ -49,6 +49,34 @@ async def r11_services_that_never_resolve_end_at_their_deadline(rig):
     await air.host.ready("roof")
 
 
+async def r11_the_third_time_the_device_is_forgotten_and_found_anew(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "no-resolve on")
+    air.host.configure(bluez(pin=PIN, **SHORT))
+    await air.host.start()
+    for before in range(3):
+        equal(air.calls("RemoveDevice"), 0, f"devices forgotten after {before} attempts")
+        end = await air.down()
+        equal(end["code"], "link.timeout", str(end))
+    await eventually(lambda: air.calls("RemoveDevice") == 1, "the device is forgotten")
+    await air.tell("bluez", "no-resolve off")
+    await air.host.ready("roof")
+    equal(air.calls("RemoveDevice"), 1, "devices forgotten in all")
+
+
+async def r11_a_device_with_keys_is_not_forgotten(rig):
+    air = await Air.bound(rig, **SHORT)
+    await air.tell("bluez", "no-resolve on")
+    await air.tell("radio", "terminate Roof")
+    await air.down()
+    for _ in range(4):
+        end = await air.down()
+        equal(end["code"], "link.timeout", str(end))
+    await air.tell("bluez", "no-resolve off")
+    await air.host.ready("roof")
+    equal((air.calls("RemoveDevice"), air.calls("Pair")), (0, 1), "devices forgotten, pairings")
+
+
 async def r4_an_error_names_phase_and_reason(rig):
     air = await Air.make(rig)
     await air.tell("radio", "adv off Roof")
