@@ -63,7 +63,8 @@ async def r2_a_bond_without_the_passkey_is_made_anew(rig):
     async with Client(air.bluetooth.address) as other:
         await other.find(ROOF)
         await other.connect(ROOF)
-        await other.call(other.path(ROOF), "Device1.Pair")      # no agent: Just Works
+        await other.call(other.path(ROOF), "Device1.Pair")
+        await other.use_agent(0, "NoInputNoOutput")             # which makes it Just Works
         await other.disconnect(ROOF)
     equal(air.radio.all("paired")[-1]["authenticated"], False, "authenticated bond")
     air.host.configure(bluez(pin=PIN, protocol="companion"))
