@@ -7,8 +7,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import time
 
+from harness import PATIENCE
 from host import Control, Host, compile_module, device, equal, mock, private_folder, table
 
 NEAR = "aa:3"
@@ -197,6 +199,24 @@ async def a_pin_may_come_where_nobody_sees_it(rig):
     status, _, err = await host.cli(*words, env={"MESHHOST_PIN": "12x"})
     equal(status, 64)
     assert "12x" not in err, err
+
+
+async def a_pairing_that_is_interrupted_ends_by_the_signal(rig):
+    host = _host(rig, _scripted("roof", script="hang", address=NEAR))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = await host.begin("pair", "roof", "--config", host.config)
+        # Its handler is there as soon as its loop runs, which nothing tells.
+        while not _catches(process.pid, number):
+            await asyncio.sleep(0.01)
+        process.send_signal(number)
+        _, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+        equal((process.returncode, err.decode()), (-number, "meshhost: interrupted\n"))
+
+
+def _catches(pid, number):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        caught = next(line for line in file if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1
 
 
 async def what_cannot_be_paired_with_is_said(rig):
