@@ -52,7 +52,8 @@ AT(mh_transport_ops, rx_ready, 8, 11);
 AT(mh_transport_ops, send_without_response, 8, 12);
 AT(mh_transport_ops, manage, 8, 13); /* 1.1 */
 AT(mh_transport_ops, manage_cancel, 8, 14);
-SIZE(mh_transport_ops, 8, 15);
+AT(mh_transport_ops, identity, 8, 15); /* 1.2 */
+SIZE(mh_transport_ops, 8, 16);
 
 AT(mh_option, type, 4, 0);
 AT(mh_option, name, 8, 0);

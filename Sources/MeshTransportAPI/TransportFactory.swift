@@ -89,12 +89,18 @@ public protocol TransportFactory: Sendable {
     /// Checks options beyond what the table says, without touching the outside world. Default: nothing more to check.
     func validate(_ options: OptionValues) -> [OptionIssue]
 
+    /// Which device these options, which have no issues, mean: the same text for two devices that are one, however they are
+    /// spelt. Touches nothing of the outside world. Default: nil, for devices of which several may be the same.
+    func identity(_ options: OptionValues) -> String?
+
     /// A transport that is not connected yet. Opens nothing.
     func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport
 }
 
 extension TransportFactory {
     public func validate(_ options: OptionValues) -> [OptionIssue] { [] }
+
+    public func identity(_ options: OptionValues) -> String? { nil }
 
     /// The option table and ``validate(_:)`` in one: what a config checker calls.
     public func check(_ written: [String: JSONValue]) -> (values: OptionValues, issues: [OptionIssue]) {

@@ -26,6 +26,10 @@ BROKEN = [
      'listen = "127.0.0.1:0"\n', 5, 8, "companion-tcp"),
     ('[defaults.link]\nbackoff = { first = "250", max = "30s" }\n', 2, 21, "ms"),
     ('[[device]\nname = "roof"\n', 1, None, ""),
+    ('[[device]]\nname = "roof"\nmodule = "tcp"\nhost = "radio.lan"\n'
+     '[[device]]\nname = "attic"\nmodule = "tcp"\nhost = "Radio.LAN:5000"\n', 5, 1, "roof"),
+    ('[[device]]\nname = "roof"\nmodule = "bluez"\naddress = "C0:11:22:33:44:55"\n'
+     '[[device]]\nname = "attic"\nmodule = "bluez"\naddress = "c0:11:22:33:44:55/random"\n', 5, 1, "roof"),
 ]
 
 
@@ -116,14 +120,14 @@ async def a_reload_touches_only_what_changed(rig):
     equal(roof.accepted, 1, "connections of the untouched device")
 
 
-async def a_device_that_is_taken_out_ends_with_its_clients_and_can_come_back(rig):
-    roof, yard = await _two_links(rig)
-    host = Host(rig)
-    sections = (tcp("roof", roof.port), share("roof")), (tcp("yard", yard.port), share("yard"))
 async def _is_ready(host, name):
     return (await host.devices())[name]["state"] == "ready"
 
 
+async def a_device_that_is_taken_out_ends_with_its_clients_and_can_come_back(rig):
+    roof, yard = await _two_links(rig)
+    host = Host(rig)
+    sections = (tcp("roof", roof.port), share("roof")), (tcp("yard", yard.port), share("yard"))
     host.configure(*sections[0], *sections[1])
     await host.start()
     await host.ready("roof", "yard")

@@ -295,6 +295,23 @@ import Testing
             await bench.factory.shutDown()
         }
     }
+    @Test func `which device options mean crosses`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let identity = { (written: [String: JSONValue]) in
+                bench.factory.identity(bench.factory.check(written).values)
+            }
+            #expect(identity(["address": "AA:3", "script": "burst"]) == "aa:3")
+            #expect(identity(["address": "aa:3"]) == "aa:3")
+            #expect(identity([:]) == nil)
+            // A module of ABI 1.1 does not say.
+            let rude = try Bench("rude", actor.loop)
+            #expect(rude.factory.identity(rude.factory.check([:]).values) == nil)
+            await rude.factory.shutDown()
+            await bench.factory.shutDown()
+        }
+    }
+
     @Test func `a search that cannot begin says why and the next one is a new one`() async throws {
         try await onLoop { actor in
             let bench = try Bench("scripted", actor.loop)

@@ -271,6 +271,12 @@ typedef struct mh_transport_ops {
   /* Optional; ABI 1.1. The host wants a request no more: its managed follows soon, with MH_ECANCELED or with how it ended
    * all the same. For a request that has ended: MH_ECLOSED, nothing follows. */
   mh_status (*manage_cancel)(mh_inst *, uint64_t request);
+
+  /* Optional; ABI 1.2. Which device these options mean, as one text in any number of chunks, for a person to read: the same
+   * for two devices of this module that are one, however the options are spelt. Two such devices of a config would take the
+   * link from each other, and are an error in it. Nothing where several may be the same. options_json is as for validate,
+   * which has found nothing wrong with it; may be called without any instance, and touches nothing of the outside world. */
+  mh_status (*identity)(mh_str options_json, mh_sink, void *sink_ctx);
 } mh_transport_ops;
 
 /* Verbs of manage. {device} is {"device": "NAME", "options": {...}}: a configured device's name and its options as connect

@@ -38,6 +38,12 @@ struct ScriptedFactory: TransportFactory {
             : [OptionIssue(option: "script", message: "no script \"\(options.string("script"))\"", hint: "use echo")]
     }
 
+    /// That without an address may be any.
+    static func device(_ options: OptionValues) -> String? {
+        let address = options.string("address").lowercased()
+        return address.isEmpty ? nil : address
+    }
+
     func validate(_ options: OptionValues) -> [OptionIssue] { Self.issues(options) }
 
     func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
