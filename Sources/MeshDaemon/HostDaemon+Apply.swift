@@ -228,6 +228,7 @@ extension HostDaemon {
             }
             unapplied.remove(name)
             await endSession(of: name)
+            if let device = old.devices.first(where: { $0.name == name }) { await forget(device) }
         }
         for device in new.devices where diff.companionsChanged.contains(device.name) {
             await sessions[device.name]?.update(Self.sessionSettings(of: device))
@@ -240,6 +241,7 @@ extension HostDaemon {
             do throws(MeshError) {
                 try await change(device, from: before, running)
                 unapplied.remove(device.name)
+                if let before, before.module != device.module || device.disabledReason != nil { await forget(before) }
             } catch {
                 log(.error, "a device cannot be used", [("device", device.name), ("reason", error.message)])
                 unapplied.insert(device.name)
@@ -266,6 +268,11 @@ extension HostDaemon {
             }
         }
         return problems
+    }
+
+    /// What its module keeps of a device from link to link goes; an idle transport would stay until the module stops.
+    private func forget(_ device: DeviceConfig) async {
+        await catalog.forget(device.name, of: device.module)
     }
 
     /// Makes one device what the new config says.

@@ -80,6 +80,13 @@ actor ExportedInstance {
         return TransportSettings(device: name, options: values, written: written, environment: environment)
     }
 
+    /// There will be no more links to this device. A link that there still is ends its transport with itself.
+    func forget(_ name: String) async {
+        guard let device = devices.removeValue(forKey: name) else { return }
+        device.reports.close()
+        if !device.reports.isInUse { await device.transport.disconnect() }
+    }
+
     func disconnect(_ id: mh_link) -> mh_status {
         guard let link = links[id] else { return MH_ECLOSED }
         link.assumeIsolated { $0.disconnect() }

@@ -116,6 +116,12 @@ public protocol TransportClosing: TransportFactory {
     func close() async
 }
 
+/// A factory that keeps something of a device from one transport to the next.
+public protocol TransportForgetting: TransportFactory {
+    /// The device of this name is not this factory's any more: what is kept of it goes, now or with its last link. Keys stay.
+    func forget(_ device: String) async
+}
+
 /// A factory that can look for devices.
 public protocol TransportScanning: TransportFactory {
     /// Devices as they are seen, duplicates included, until the consumer stops. Throws if the medium is not usable; the stream

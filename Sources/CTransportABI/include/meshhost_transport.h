@@ -289,10 +289,15 @@ typedef struct mh_transport_ops {
  * MH_VERB_EXAMINE  Looks whether what links need is there, changing nothing: {"devices": [{device}, ...]}, the configured
  *                  ones. The host waits 15 s.
  *                  Result: {"findings": [{"severity": "ok" | "note" | "problem", "subject": "hci0", "message": "...",
- *                  "advice": "..."}, ...]}; advice, the next step, is missing where nothing is to be done. */
+ *                  "advice": "..."}, ...]}; advice, the next step, is missing where nothing is to be done.
+ *
+ * MH_VERB_FORGET   ABI 1.2. A device is not configured any more, or not for this module: {"device": "NAME"}. What the module
+ *                  keeps of it from link to link, in memory, can go as soon as no link of it is up; its keys stay. The host
+ *                  waits 15 s. Result: {}. */
 #define MH_VERB_PAIR "pair"
 #define MH_VERB_UNPAIR "unpair"
 #define MH_VERB_EXAMINE "examine"
+#define MH_VERB_FORGET "forget"
 
 /* Capabilities. */
 #define MH_CAP_SCAN (1ull << 0)                  /* ops.scan looks for devices */
