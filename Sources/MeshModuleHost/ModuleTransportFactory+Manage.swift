@@ -6,7 +6,7 @@ internal import MeshLoop
 public import MeshTransportAPI
 
 /// What goes through the module's `manage`. A module that does not know a verb answers `notSupported`.
-extension ModuleTransportFactory: TransportPairing, TransportExamining {
+extension ModuleTransportFactory: TransportPairing, TransportExamining, TransportForgetting {
     public func pair(_ settings: TransportSettings) async throws -> PairingReport {
         let result = try await manage(MH_VERB_PAIR, settings.json, within: limits.pairDeadline)
         guard let report = PairingReport(result) else {
@@ -32,6 +32,13 @@ extension ModuleTransportFactory: TransportPairing, TransportExamining {
                     .problem, descriptor.name, "it could not be examined: \(error.message)",
                     advice: "look at the log of meshhost, with daemon.log_level = \"debug\"")
             ]
+        }
+    }
+
+    /// Nothing for a module that does not run, or that keeps nothing.
+    public func forget(_ device: String) async {
+        await LoopActor(loop).run { [instances, limits] _ in
+            await instances.forget(device, within: limits.manageDeadline)
         }
     }
 

@@ -30,11 +30,16 @@ public final class ModuleTransportFactory: TransportScanning {
         module.validate(options.written(as: descriptor.options))
     }
 
+    /// Which device options mean, says the module. As ``validate(_:)``.
+    public func identity(_ options: OptionValues) -> String? {
+        module.identity(options.written(as: descriptor.options))
+    }
+
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
         ModuleTransport(module: module, settings: settings, limits: limits, instances: instances)
     }
 
-    public func scan() async throws -> AsyncStream<ScanResult> {
+    public func scan() async throws -> AsyncThrowingStream<ScanResult, any Error> {
         guard module.canScan else {
             throw MeshError(.notSupported, "module \(descriptor.name) cannot look for devices")
         }

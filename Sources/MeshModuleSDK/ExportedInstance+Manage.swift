@@ -21,6 +21,12 @@ extension ExportedInstance {
         case MH_VERB_EXAMINE:
             guard let examining = factory as? any TransportExamining else { return MH_ENOSUP }
             answer(request) { ["findings": .array(await self.findings(examining, params).map(\.json))] }
+        case MH_VERB_FORGET:
+            guard let name = params["device"]?.stringValue else { return MH_EINVAL }
+            answer(request) {
+                await self.forget(name)
+                return [:]
+            }
         default: return MH_ENOSUP
         }
         return MH_OK

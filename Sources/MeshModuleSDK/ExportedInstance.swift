@@ -80,6 +80,13 @@ actor ExportedInstance {
         return TransportSettings(device: name, options: values, written: written, environment: environment)
     }
 
+    /// There will be no more links to this device. A link that there still is ends its transport with itself.
+    func forget(_ name: String) async {
+        guard let device = devices.removeValue(forKey: name) else { return }
+        device.reports.close()
+        if !device.reports.isInUse { await device.transport.disconnect() }
+    }
+
     func disconnect(_ id: mh_link) -> mh_status {
         guard let link = links[id] else { return MH_ECLOSED }
         link.assumeIsolated { $0.disconnect() }
@@ -120,9 +127,10 @@ actor ExportedInstance {
     private func runScan(_ scanner: any TransportScanning, after before: Task<Void, Never>?) async {
         await before?.value
         do {
-            for await result in try await scanner.scan() { host.found(result) }
+            for try await result in try await scanner.scan() { host.found(result) }
         } catch {
-            host.log(.warning, "scanning failed", [("error", "\(MeshError(wrapping: error))")])
+            // A search that the host has ended has no end of its own any more.
+            if !Task.isCancelled { host.scanFailed(MeshError(wrapping: error)) }
         }
     }
 

@@ -25,6 +25,7 @@ func makeExportedOps() -> mh_transport_ops {
     ops.send_without_response = exportedSendWithoutResponse
     ops.manage = exportedManage
     ops.manage_cancel = exportedManageCancel
+    ops.identity = exportedIdentity
     return ops
 }
 
@@ -53,6 +54,14 @@ private func exportedValidate(_ options: mh_str, _ sink: mh_sink?, _ context: Un
         JSONValue.object(object).serialized().withABIBytes { sink(context, $0) }
     }
     return issues.isEmpty ? MH_OK : MH_EINVAL
+}
+
+private func exportedIdentity(_ options: mh_str, _ sink: mh_sink?, _ context: UnsafeMutableRawPointer?) -> mh_status {
+    guard let sink, case .object(let written)? = try? JSONValue(parsing: Data(options)) else { return MH_EINVAL }
+    if let identity = ExportedModule.ofThisImage.identity(written) {
+        Data(identity.utf8).withABIBytes { sink(context, $0) }
+    }
+    return MH_OK
 }
 
 private func exportedCreate(

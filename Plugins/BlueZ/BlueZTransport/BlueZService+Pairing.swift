@@ -29,17 +29,31 @@ extension BlueZService {
         }
         let path = objects.adapter(order.choice).flatMap { objects.device(target, on: $0.path)?.path }
         if let path, let link = links[path] { return try await pair(over: link, settings) }
+        let (link, isOurs) = try await link(order, settings)
+        let outcome: Result<PairingReport, MeshError>
+        do throws(MeshError) {
+            outcome = .success(try await pair(over: link, settings))
+        } catch {
+            outcome = .failure(error)
+        }
+        if isOurs { await link.close() } else { await link.letGo() }
+        return try outcome.get()
+    }
+
+    /// The link that another program made, which goes on afterwards, or one of our own.
+    private func link(
+        _ order: ConnectOrder, _ settings: BLETransportSettings
+    ) async throws(MeshError) -> (BlueZLink, isOurs: Bool) {
+        do throws(GATTError) {
+            if let link = try await adopt(order) { return (link, false) }
+        } catch {
+            throw error.error
+        }
+        let target = order.request.target
         let link = try await within(
             settings.connectionTimeout, "\(target) was not reached within \(settings.connectionTimeout.optionText)"
         ) { () async throws(GATTError) in try await self.connect(order) }
-        do throws(MeshError) {
-            let report = try await pair(over: link, settings)
-            await link.close()
-            return report
-        } catch {
-            await link.close()
-            throw error
-        }
+        return (link, true)
     }
 
     private func pair(

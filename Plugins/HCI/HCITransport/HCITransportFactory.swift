@@ -26,6 +26,12 @@ public struct HCITransportFactory: TransportFactory {
         HCISettings.read(options).issues
     }
 
+    /// The device and the controller. The kind of the address does not count: what is not said matches both.
+    public func identity(_ options: OptionValues) -> String? {
+        guard let settings = HCISettings.read(options).settings else { return nil }
+        return "\(settings.transport.target) through \(settings.controller)"
+    }
+
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
         let (hci, issues) = HCISettings.read(settings.options)
         guard let hci else {
