@@ -15,7 +15,7 @@ extension Surroundings {
         for factory in factories {
             let name = factory.descriptor.name
             do {
-                streams.append((name, try await factory.scan()))
+                streams.append((name, try await factory.scan(around: configuredDevices(of: factory).devices)))
             } catch {
                 let error = MeshError(wrapping: error)
                 failure = failure ?? error

@@ -202,13 +202,13 @@ final class ModuleInstance: @unchecked Sendable {
 
     // MARK: Scanning
 
-    /// Devices as they are seen, until the consumer stops.
-    func scan() throws(MeshError) -> AsyncStream<ScanResult> {
+    /// Devices as they are seen, until the consumer stops. Those who scan at the same time share the first one's filter.
+    func scan(_ filter: JSONValue) throws(MeshError) -> AsyncStream<ScanResult> {
         guard isRunning, let scan = module.ops.scan else {
             throw MeshError(.notSupported, "module \(module.descriptor.name) cannot look for devices")
         }
         if scanners.isEmpty {
-            let status = "{}".withABIString { filter in timed("scan") { scan(handle, 1, filter) } }
+            let status = filter.serialized().withABIString { filter in timed("scan") { scan(handle, 1, filter) } }
             if status != MH_OK { throw MeshError(status: status, module: module.descriptor.name) }
         }
         let (stream, continuation) = AsyncStream<ScanResult>.makeStream(bufferingPolicy: .bufferingNewest(256))

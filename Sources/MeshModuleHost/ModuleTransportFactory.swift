@@ -34,11 +34,15 @@ public final class ModuleTransportFactory: TransportScanning {
         ModuleTransport(module: module, settings: settings, limits: limits, instances: instances)
     }
 
-    public func scan() async throws -> AsyncStream<ScanResult> {
+    public func scan() async throws -> AsyncStream<ScanResult> { try await scan(around: []) }
+
+    public func scan(around devices: [TransportSettings]) async throws -> AsyncStream<ScanResult> {
         guard module.canScan else {
             throw MeshError(.notSupported, "module \(descriptor.name) cannot look for devices")
         }
-        return try await LoopActor(loop).run { [instances] _ in try instances.sharedInstance().scan() }
+        return try await LoopActor(loop).run { [instances] _ in
+            try instances.sharedInstance().scan(["devices": .array(devices.map(\.json))])
+        }
     }
 
     /// Ends every link, stops the module and frees its instances. Idempotent; no transport connects after it.

@@ -114,6 +114,14 @@ public protocol TransportClosing: TransportFactory {
 public protocol TransportScanning: TransportFactory {
     /// Devices as they are seen, duplicates included, until the consumer stops. Throws if the medium is not usable.
     func scan() async throws -> AsyncStream<ScanResult>
+
+    /// The same for a factory that has to be told where to look: through what these devices go, and with links that there are.
+    /// Default: what is configured makes no difference.
+    func scan(around devices: [TransportSettings]) async throws -> AsyncStream<ScanResult>
+}
+
+extension TransportScanning {
+    public func scan(around devices: [TransportSettings]) async throws -> AsyncStream<ScanResult> { try await scan() }
 }
 
 /// A transport that can tell about its inside.
