@@ -12,7 +12,7 @@ struct HCICentral: GATTCentral {
     let bondDirectory: String
 
     var adapterName: String {
-        get async { "\(port)" }
+        get async { "the controller at \(port)" }
     }
 
     func observeState(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> any GATTObservation {
@@ -30,5 +30,9 @@ struct HCICentral: GATTCentral {
 
     func removeBond(_ target: BLETarget) async throws(GATTError) {
         try await controllers.controller(at: port, bonds: bondDirectory).removeBond(target)
+    }
+
+    func lastSighting(of target: BLETarget) async -> GATTPeer? {
+        await controllers.controller(at: port, bonds: bondDirectory).lastSighting(of: target)
     }
 }
