@@ -21,7 +21,8 @@ extension Surroundings {
         for factory in factories {
             let name = factory.descriptor.name
             do {
-                searches.append(Search(module: name, results: try await factory.scan()))
+                let results = try await factory.scan(around: configuredDevices(of: factory).devices)
+                searches.append(Search(module: name, results: results))
             } catch {
                 failures.append(ScanEvent.failure(of: name, MeshError(wrapping: error)))
             }

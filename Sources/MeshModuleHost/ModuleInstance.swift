@@ -205,13 +205,14 @@ final class ModuleInstance: @unchecked Sendable {
 
     // MARK: Scanning
 
-    /// Devices as they are seen, until the consumer stops, or the module's search fails.
-    func scan() throws(MeshError) -> AsyncThrowingStream<ScanResult, any Error> {
+    /// Devices as they are seen, until the consumer stops, or the module's search fails. Those who scan at the same time share
+    /// the first one's filter.
+    func scan(_ filter: JSONValue) throws(MeshError) -> AsyncThrowingStream<ScanResult, any Error> {
         guard isRunning, let scan = module.ops.scan else {
             throw MeshError(.notSupported, "module \(module.descriptor.name) cannot look for devices")
         }
         if scanners.isEmpty {
-            let status = "{}".withABIString { filter in timed("scan") { scan(handle, 1, filter) } }
+            let status = filter.serialized().withABIString { filter in timed("scan") { scan(handle, 1, filter) } }
             if status != MH_OK { throw MeshError(status: status, module: module.descriptor.name) }
         }
         let (stream, continuation) = AsyncThrowingStream.makeStream(

@@ -52,8 +52,8 @@ extension ModuleTransportFactory: TransportPairing, TransportExamining, Transpor
 }
 
 extension TransportSettings {
-    /// The device as a verb of `manage` takes it.
-    fileprivate var json: JSONValue { ["device": .string(device), "options": .object(written)] }
+    /// The device as `scan` and the verbs of `manage` take it.
+    var json: JSONValue { ["device": .string(device), "options": .object(written)] }
 }
 
 extension Finding {

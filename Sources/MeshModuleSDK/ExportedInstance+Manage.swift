@@ -55,7 +55,7 @@ extension ExportedInstance {
         host.managed(request, status, result)
     }
 
-    private func device(_ params: JSONValue) throws(MeshError) -> TransportSettings {
+    func device(_ params: JSONValue) throws(MeshError) -> TransportSettings {
         let name = params["device"]?.stringValue ?? ""
         return try settings(
             name, params["options"]?.objectValue ?? [:],

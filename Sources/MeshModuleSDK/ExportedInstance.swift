@@ -112,7 +112,7 @@ actor ExportedInstance {
 
     // MARK: Scanning
 
-    func scan(_ isOn: Bool) -> mh_status {
+    func scan(_ isOn: Bool, _ filter: Data) -> mh_status {
         guard let scanner = factory as? any TransportScanning else { return MH_ENOSUP }
         guard isOn else {
             scanning?.cancel()
@@ -120,14 +120,18 @@ actor ExportedInstance {
         }
         guard stopping == nil else { return MH_ECLOSED }
         let before = scanning
-        scanning = Task(executorPreference: loop.taskExecutor) { await self.runScan(scanner, after: before) }
+        // A device whose options are wrong is one less to look around.
+        let devices = ((try? JSONValue(parsing: filter))?["devices"]?.arrayValue ?? []).compactMap { try? device($0) }
+        scanning = Task(executorPreference: loop.taskExecutor) { await self.runScan(scanner, devices, after: before) }
         return MH_OK
     }
 
-    private func runScan(_ scanner: any TransportScanning, after before: Task<Void, Never>?) async {
+    private func runScan(
+        _ scanner: any TransportScanning, _ devices: [TransportSettings], after before: Task<Void, Never>?
+    ) async {
         await before?.value
         do {
-            for try await result in try await scanner.scan() { host.found(result) }
+            for try await result in try await scanner.scan(around: devices) { host.found(result) }
         } catch {
             // A search that the host has ended has no end of its own any more.
             if !Task.isCancelled { host.scanFailed(MeshError(wrapping: error)) }

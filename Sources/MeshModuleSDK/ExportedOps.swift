@@ -78,8 +78,9 @@ private func exportedCreate(
 
 private func exportedStart(_: OpaquePointer?) -> mh_status { MH_OK }
 
-private func exportedScan(_ handle: OpaquePointer?, _ isOn: Int32, _: mh_str) -> mh_status {
-    onInstance(handle, MH_EINVAL) { $0.scan(isOn != 0) }
+private func exportedScan(_ handle: OpaquePointer?, _ isOn: Int32, _ filter: mh_str) -> mh_status {
+    let filter = Data(filter)
+    return onInstance(handle, MH_EINVAL) { $0.scan(isOn != 0, filter) }
 }
 
 private func exportedConnect(

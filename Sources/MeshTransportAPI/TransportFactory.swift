@@ -127,6 +127,16 @@ public protocol TransportScanning: TransportFactory {
     /// Devices as they are seen, duplicates included, until the consumer stops. Throws if the medium is not usable; the stream
     /// does when it ceases to be, and where that is known only then.
     func scan() async throws -> AsyncThrowingStream<ScanResult, any Error>
+
+    /// The same for a factory that has to be told where to look: through what these devices go, and with links that there are.
+    /// Default: what is configured makes no difference.
+    func scan(around devices: [TransportSettings]) async throws -> AsyncThrowingStream<ScanResult, any Error>
+}
+
+extension TransportScanning {
+    public func scan(around devices: [TransportSettings]) async throws -> AsyncThrowingStream<ScanResult, any Error> {
+        try await scan()
+    }
 }
 
 /// A transport that can tell about its inside.

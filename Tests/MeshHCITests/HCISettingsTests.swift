@@ -28,6 +28,17 @@ struct HCISettingsTests {
 
     @Test func `a device and a controller have to be named`() {
         #expect(read([:]).issues.map(\.option) == ["address", "controller"])
+        #expect(read([:]).issues.last?.message == "it has to be said which controller")
         #expect(read(["name": "Roof", "controller": "hci0"]).issues.map(\.option) == ["controller"])
+    }
+
+    @Test func `the folder of the bonds is an absolute path, or none`() {
+        let device: [String: JSONValue] = ["name": "Roof", "controller": "unix:/run/hci0"]
+        #expect(read(device.merging(["bond_dir": "bonds"]) { $1 }).issues.map(\.option) == ["bond_dir"])
+        #expect(read(device.merging(["bond_dir": ""]) { $1 }).settings?.bondDirectory == "")
+    }
+
+    @Test func `the defaults are values of their kinds`() {
+        #expect(HCISettings.options.resolve([:]).issues.isEmpty)
     }
 }

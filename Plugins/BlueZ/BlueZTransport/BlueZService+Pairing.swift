@@ -50,7 +50,7 @@ extension BlueZService {
             throw error.error
         }
         let target = order.request.target
-        let link = try await within(
+        let link = try await loop.within(
             settings.connectionTimeout, "\(target) was not reached within \(settings.connectionTimeout.optionText)"
         ) { () async throws(GATTError) in try await self.connect(order) }
         return (link, true)
@@ -59,7 +59,7 @@ extension BlueZService {
     private func pair(
         over link: BlueZLink, _ settings: BLETransportSettings
     ) async throws(MeshError) -> PairingReport {
-        let outcome = try await within(
+        let outcome = try await loop.within(
             settings.pairingTimeout, "the pairing took longer than \(settings.pairingTimeout.optionText)"
         ) { () async throws(GATTError) in try await link.pair() }
         let peer = await link.peer
@@ -79,34 +79,6 @@ extension BlueZService {
         } catch {
             await releaseAndClose()
             throw error.error
-        }
-    }
-
-    /// Cancels `body` when the time is over; then, the error is `text`.
-    private func within<Value: Sendable>(
-        _ limit: Duration, _ text: String, _ body: @escaping @Sendable () async throws(GATTError) -> Value
-    ) async throws(MeshError) -> Value {
-        let work = Task(executorPreference: loop.taskExecutor) { () async -> Result<Value, GATTError> in
-            do throws(GATTError) {
-                return .success(try await body())
-            } catch {
-                return .failure(error)
-            }
-        }
-        let timer = LoopTimer(loop)
-        timer.schedule(after: limit) { work.cancel() }
-        let result = await withTaskCancellationHandler {
-            _ = self
-            return await work.value
-        } onCancel: {
-            work.cancel()
-        }
-        timer.cancel()
-        switch result {
-        case .success(let value): return value
-        case .failure(let error) where error.reason == .cancelled && !Task.isCancelled:
-            throw MeshError(.connectionTimeout, text, cause: error.error, context: error.error.context)
-        case .failure(let error): throw error.error
         }
     }
 }

@@ -29,7 +29,9 @@ extension HCIController {
         case .beganReset(let cause)?:
             log(.notice, "the controller is reset", [("controller", "\(port)"), ("cause", "\(cause)")])
             loseController()
-        case .gaveUp?: endLine()
+        case .gaveUp?:
+            if descriptor == nil { outage = .silent }
+            endLine()
         case nil: break
         }
     }
@@ -56,9 +58,11 @@ extension HCIController {
                 .info, "the controller is ready",
                 [("controller", "\(port)"), ("address", "\(found.ownAddress)"), ("version", "\(found.hciVersion)")])
             tellState()
+            updateScan()
         case .fail(.interrupted): break
         case .fail(let failure):
             log(.notice, "the controller cannot be used", [("controller", "\(port)"), ("failure", "\(failure)")])
+            outage = .unfit(failure)
             endLine()
         }
     }

@@ -20,6 +20,8 @@ extension HCIController {
     func close() async {
         let runner = runner
         runner?.cancel()
+        for scanner in scanners.values { scanner.continuation.finish() }
+        scanners = [:]
         endLine()
         await runner?.value
         self.runner = nil
@@ -45,7 +47,9 @@ extension HCIController {
                 opened = LoopStream(unix: loop)
                 try await opened.connect(to: SocketAddress(unixPath: path))
             case .tcp(let host, let port):
-                guard let address = try await loop.resolve(host: host, port: port).first else { return }
+                guard let address = try await loop.resolve(host: host, port: port).first else {
+                    return noteOutage(.unopened(LoopError(kind: .hostNotFound, operation: "resolve", detail: host)))
+                }
                 opened = LoopStream(tcp: loop)
                 try await opened.connect(to: address)
                 opened.setNoDelay()
@@ -57,6 +61,7 @@ extension HCIController {
             perform(flow.opened(now: loop.now))
             armTimer()
         } catch {
+            noteOutage(.unopened(error))
             log(.debug, "the controller cannot be opened", [("controller", "\(port)"), ("error", "\(error)")])
         }
     }
@@ -67,6 +72,7 @@ extension HCIController {
         self.stream = nil
         stream.close()
         perform(flow.closed())
+        if outage == .starting { outage = .lost }
         loseController()
         let waiter = lineEnd
         lineEnd = nil
@@ -75,6 +81,7 @@ extension HCIController {
 
     /// Everything on the controller has ended.
     func loseController() {
+        if descriptor != nil { outage = .lost }
         descriptor = nil
         perform(creation.controllerLost())
         if scan != nil { perform(scan!.controllerLost()) }

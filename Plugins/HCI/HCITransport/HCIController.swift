@@ -9,7 +9,7 @@ internal import MeshTransportAPI
 
 /// One controller and everything on it: the driver of the machines of MeshBluetoothStack. It decides nothing; it owns the
 /// line and the timer, and carries out what the machines order. Aspects in files of their own: `+Line`, `+Commands`,
-/// `+Events`, `+Connecting`, `+Bonds`.
+/// `+Events`, `+Use`, `+Scanning`, `+Connecting`, `+Pairing`, `+Bonds`, `+Examine`.
 ///
 /// It opens its line when it is used for the first time, opens it anew whenever it is lost, and closes it in ``close()``.
 actor HCIController {
@@ -50,6 +50,8 @@ actor HCIController {
     var attempts = PairingAttemptPolicy()
     /// What it is and can do; nil while it cannot be used.
     var descriptor: ControllerDescriptor?
+    /// Why it cannot, then.
+    var outage = HCIOutage.starting
     var links: [ConnectionHandle: HCILink] = [:]
     /// By name, the device that was last found by it.
     var found: [String: DeviceAddress] = [:]
@@ -59,19 +61,26 @@ actor HCIController {
     var hasLoadedBonds = false
     var hasUnsavedBonds = false
     var saver: Task<Void, Never>?
+    /// Why bonds are not read or stored.
+    var bondTrouble: String?
     // Who waits.
     var nextSerial: UInt64 = 0
     var observers: [UInt64: @Sendable (BluetoothState) -> Void] = [:]
+    var settlers: [CheckedContinuation<Void, Never>] = []
     var seekers: [UInt64: Seeker] = [:]
+    var scanners: [UInt64: Scanner] = [:]
+    var isScanPaused = false
     var scanEnds: [CheckedContinuation<Void, Never>] = []
     var connecting: Connecting?
-    var turns: [(serial: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
-    var isTurnTaken = false
+    /// The attempt was cancelled for those who scan.
+    var isCreationInterrupted = false
+    nonisolated let turns: TurnQueue
 
     /// Without a file, bonds are forgotten at the end.
     init(loop: EventLoop, port: HCIPort, file: StateFile?, log: LogSink) {
         self.loop = loop
         self.port = port
+        turns = TurnQueue(loop: loop)
         self.file = file
         self.log = log
         var random = SystemRandomNumberGenerator()
@@ -83,26 +92,6 @@ actor HCIController {
         // The deadline is the caller's, who cancels.
         configuration.timeout = .seconds(600)
         creation = ConnectStateMachine(configuration)
-    }
-
-    // MARK: State
-
-    var state: BluetoothState { descriptor == nil ? .absent : .poweredOn }
-
-    func observe(_ observer: @escaping @Sendable (BluetoothState) -> Void) -> UInt64 {
-        start()
-        let serial = takeSerial()
-        observers[serial] = observer
-        observer(state)
-        return serial
-    }
-
-    func endObservation(_ serial: UInt64) {
-        observers[serial] = nil
-    }
-
-    func tellState() {
-        for observer in observers.values { observer(state) }
     }
 
     func takeSerial() -> UInt64 {

@@ -26,6 +26,8 @@ actor HCIControllers {
         return controller
     }
 
+    var all: [HCIController] { Array(controllers.values) }
+
     /// Gives all controllers back.
     func close() async {
         for controller in controllers.values { await controller.close() }

@@ -10,6 +10,7 @@ enum HCIOperation: String, Sendable {
     case connect
     case discover
     case pair
+    case scan
     case subscribe
     case write
 }
@@ -66,6 +67,7 @@ extension GATTError {
         switch reason {
         case .remoteUserTerminated, .remoteLowResources, .remotePowerOff:
             self.init(.linkLost, .linkClosedByPeer, "\(peer) ended the link", .connect, peer)
+        case .localHostTerminated: self.init(.linkLost, .linkClosed, "this host ended the link", .connect, peer)
         case .connectionTimeout:
             self.init(.linkLost, .linkClosed, "nothing was heard of \(peer) any more", .connect, peer)
         case .integrityFailure:

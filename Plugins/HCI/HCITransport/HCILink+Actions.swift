@@ -61,6 +61,7 @@ extension HCILink {
         notificationHandlers = [:]
         secured(.failure(error))
         packetsCompleted()
+        drained()
         let handler = disconnectionHandler
         disconnectionHandler = nil
         let waiting = closers

@@ -30,6 +30,8 @@ actor HCILink: GATTLink {
     var isClosing = false
     var disconnectionHandler: (@Sendable (GATTError) -> Void)?
     var closers: [CheckedContinuation<Void, Never>] = []
+    /// Waits until all is sent.
+    var drainers: [CheckedContinuation<Void, Never>] = []
     var securers: [CheckedContinuation<Result<AttributeDatabase.Protection, GATTError>, Never>] = []
     /// Waits for room in the queue to the controller.
     var roomWaiters: [CheckedContinuation<Void, Never>] = []
@@ -60,7 +62,10 @@ actor HCILink: GATTLink {
     }
 
     var peer: GATTPeer {
-        GATTPeer(address: BLEAddress(connection.peer), isBonded: bond != nil)
+        let heard = controller.assumeIsolated { $0.sightings[connection.peer] }
+        return GATTPeer(
+            address: BLEAddress(connection.peer), name: heard?.name ?? "", rssi: heard?.rssi.map { Int($0) },
+            isBonded: bond != nil)
     }
 
     /// What every link begins with: the keys that are there, long packets, a large MTU.
@@ -97,6 +102,7 @@ actor HCILink: GATTLink {
         let waiters = roomWaiters
         roomWaiters = []
         for waiter in waiters { waiter.resume() }
+        if !hasUnsent { drained() }
     }
 
     // MARK: The end
@@ -104,17 +110,6 @@ actor HCILink: GATTLink {
     func setDisconnectionHandler(_ handler: @escaping @Sendable (GATTError) -> Void) {
         if isClosing { return }
         if let end { handler(end) } else { disconnectionHandler = handler }
-    }
-
-    func close() async {
-        isClosing = true
-        disconnectionHandler = nil
-        notificationHandlers = [:]
-        if end != nil { return }
-        await withCheckedContinuation { continuation in
-            self.closers.append(continuation)
-            self.perform(self.machine.disconnectRequested(now: self.loop.now))
-        }
     }
 
     func requireUp(_ operation: HCIOperation) throws(GATTError) {

@@ -26,16 +26,23 @@ struct HCISettings: Sendable, Hashable {
     static func read(_ options: OptionValues) -> (settings: HCISettings?, issues: [OptionIssue]) {
         var issues: [OptionIssue] = []
         let transport = BLETransportSettings.read(options, &issues)
-        let controller = HCIPort(options.string("controller"))
+        let text = options.string("controller")
+        let controller = HCIPort(text)
         if controller == nil {
             issues.append(
                 OptionIssue(
-                    option: "controller", message: "\"\(options.string("controller"))\" is no controller",
+                    option: "controller",
+                    message: text.isEmpty ? "it has to be said which controller" : "\"\(text)\" is no controller",
                     hint: "for example unix:/run/hci0 or tcp:127.0.0.1:9000"))
         }
+        let bondDirectory = options.string("bond_dir")
+        if !bondDirectory.isEmpty, !bondDirectory.hasPrefix("/") {
+            issues.append(
+                OptionIssue(
+                    option: "bond_dir", message: "\"\(bondDirectory)\" is no absolute path",
+                    hint: "for example /var/lib/meshhost; empty to forget paired devices at the end"))
+        }
         guard let transport, let controller, issues.isEmpty else { return (nil, issues) }
-        return (
-            HCISettings(transport: transport, controller: controller, bondDirectory: options.string("bond_dir")), []
-        )
+        return (HCISettings(transport: transport, controller: controller, bondDirectory: bondDirectory), [])
     }
 }

@@ -8,7 +8,7 @@ public import MeshTransportAPI
 /// Makes links to Bluetooth LE devices over controllers that this program owns: the module `hci`.
 public struct HCITransportFactory: TransportFactory {
     private let loop: EventLoop
-    private let controllers: HCIControllers
+    let controllers: HCIControllers
 
     /// All its transports run on `loop`; those that name the same controller share it.
     public init(loop: EventLoop, log: LogSink) {
@@ -19,7 +19,7 @@ public struct HCITransportFactory: TransportFactory {
     public var descriptor: TransportDescriptor {
         TransportDescriptor(
             name: "hci", version: "1.0.0", vendor: "meshhost", license: "Apache-2.0",
-            capabilities: [.adapter, .ownDeadlines], options: HCISettings.options)
+            capabilities: [.scanning, .pairing, .adapter, .ownDeadlines], options: HCISettings.options)
     }
 
     public func validate(_ options: OptionValues) -> [OptionIssue] {
@@ -33,12 +33,7 @@ public struct HCITransportFactory: TransportFactory {
     }
 
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
-        let (hci, issues) = HCISettings.read(settings.options)
-        guard let hci else {
-            throw MeshError(
-                .configurationInvalid, issues.map(\.message).joined(separator: "; "),
-                context: .init(device: settings.device))
-        }
+        let hci = try read(settings)
         return BLETransport(
             loop: loop,
             central: HCICentral(
@@ -46,10 +41,14 @@ public struct HCITransportFactory: TransportFactory {
             settings: hci.transport,
             environment: settings.environment)
     }
-}
 
-extension HCITransportFactory: TransportClosing {
-    public func close() async {
-        await controllers.close()
+    func read(_ settings: TransportSettings) throws(MeshError) -> HCISettings {
+        let (hci, issues) = HCISettings.read(settings.options)
+        guard let hci else {
+            throw MeshError(
+                .configurationInvalid, issues.map(\.message).joined(separator: "; "),
+                context: .init(device: settings.device))
+        }
+        return hci
     }
 }

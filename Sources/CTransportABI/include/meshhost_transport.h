@@ -226,8 +226,10 @@ typedef struct mh_transport_ops {
   /* Comes once, after create; from here on callbacks may come. On failure destroy follows. */
   mh_status (*start)(mh_inst *);
 
-  /* Optional; needs MH_CAP_SCAN. Begins (on = 1) or ends (on = 0) reporting devices with found. filter_json is {}. An error:
-   * nothing was begun. What goes wrong later is told with scan_failed. */
+  /* Optional; needs MH_CAP_SCAN. Begins (on = 1) or ends (on = 0) reporting devices with found. An error: nothing was begun.
+   * What goes wrong later is told with scan_failed. filter_json is a JSON object, of which members that are not known are
+   * ignored: at the beginning {"devices": [{device}, ...]}, the configured ones of the module, for those that have no other
+   * way to know where to look ({device} as in the verbs of manage), or {}. */
   mh_status (*scan)(mh_inst *, int32_t on, mh_str filter_json);
 
   /* Begins to open a link to a device. device is its configured name, for logs and diagnostics. options_json has its
