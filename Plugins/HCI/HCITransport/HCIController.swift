@@ -69,8 +69,7 @@ actor HCIController {
     var seekers: [UInt64: Seeker] = [:]
     var scanEnds: [CheckedContinuation<Void, Never>] = []
     var connecting: Connecting?
-    var turns: [(serial: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
-    var isTurnTaken = false
+    nonisolated let turns: TurnQueue
 
     /// Without a file, bonds are forgotten at the end.
     init(
@@ -79,6 +78,7 @@ actor HCIController {
     ) {
         self.loop = loop
         self.port = port
+        turns = TurnQueue(loop: loop)
         self.file = file
         self.capture = capture.map { HCICapture(loop, $0, log: log.adding([("controller", "\(port)")])) }
         self.takesFromOthers = takesFromOthers
