@@ -37,7 +37,7 @@ public enum BluetoothState: Sendable, Hashable {
             MeshError(
                 .permissionDenied,
                 "this user may not use Bluetooth: the policy of the system bus refuses; see `meshhost doctor`")
-        case .unusable(let why): MeshError(.adapterUnavailable, why)
+        case .unusable(let reason): MeshError(.adapterUnavailable, reason)
         }
     }
 }

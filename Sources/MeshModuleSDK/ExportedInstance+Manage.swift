@@ -27,6 +27,10 @@ extension ExportedInstance {
                 await self.forget(name)
                 return [:]
             }
+        case MH_VERB_DESCRIBE:
+            guard let describing = factory as? any TransportDescribing else { return MH_ENOSUP }
+            guard let adapter = params["adapter"]?.stringValue else { return MH_EINVAL }
+            answer(request) { try await describing.describe(adapter) }
         default: return MH_ENOSUP
         }
         return MH_OK

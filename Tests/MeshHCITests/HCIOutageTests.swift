@@ -16,13 +16,13 @@ struct HCIOutageTests {
         (.permissionDenied, "this user"), (.system, "EBUSY: busy"),
     ])
     func `a port that cannot be opened is named, and why`(kind: LoopError.Kind, words: String) {
-        let outage = HCIOutage.unopened(LoopError(kind: kind, operation: "connect", detail: "EBUSY: busy"))
-        let text = outage.text(.unix(path: "/run/hci0"))
+        let error = LoopError(kind: kind, operation: "connect", detail: "EBUSY: busy")
+        let text = HCIOutage.unopened(error).error(.unix(path: "/run/hci0")).message
         #expect(text.contains("unix:/run/hci0"))
         #expect(text.contains(words))
     }
 
-    @Test(arguments: [HCIOutage.silent, .lost, .unfit(.noBuffers), .starting])
+    @Test(arguments: [HCIOutage.silent, .lost, .unfit(.noBuffers)])
     func `every outage names the controller and what to try`(outage: HCIOutage) {
         #expect(outage.message(.tcp(host: "h", port: 1)).hasPrefix("the controller at tcp:h:1"))
         #expect(!outage.advice.isEmpty)

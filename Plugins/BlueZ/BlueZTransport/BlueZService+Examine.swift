@@ -75,7 +75,8 @@ extension BlueZService {
         case .absent:
             Finding(
                 .problem, name, "is not there", advice: "plug it in; `bluetoothctl list` shows what there is")
-        case .serviceUnavailable, .unauthorized, .unusable: Finding(.problem, name, "cannot be asked for")
+        case .serviceUnavailable, .unauthorized: Finding(.problem, name, "cannot be asked for")
+        case .unusable(let reason): Finding(.problem, name, reason)
         }
     }
 

@@ -29,9 +29,7 @@ extension HCIController {
         case .beganReset(let cause)?:
             log(.notice, "the controller is reset", [("controller", "\(port)"), ("cause", "\(cause)")])
             loseController()
-        case .gaveUp?:
-            if descriptor == nil { outage = .silent }
-            endLine()
+        case .gaveUp?: endLine(HCIOutage.silent.error(port))
         case nil: break
         }
     }
@@ -57,13 +55,12 @@ extension HCIController {
             log(
                 .info, "the controller is ready",
                 [("controller", "\(port)"), ("address", "\(found.ownAddress)"), ("version", "\(found.hciVersion)")])
+            reopening.becameReady()
             tellState()
             updateScan()
+            tellInquirers(.success(found))
         case .fail(.interrupted): break
-        case .fail(let failure):
-            log(.notice, "the controller cannot be used", [("controller", "\(port)"), ("failure", "\(failure)")])
-            outage = .unfit(failure)
-            endLine()
+        case .fail(let failure): endLine(HCIOutage.unfit(failure).error(port))
         }
     }
 }

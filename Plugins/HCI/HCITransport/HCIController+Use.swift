@@ -11,7 +11,9 @@ extension HCIController {
     /// Then whoever asks for the first time is told that it has not answered yet.
     private static let firstAnswerTime = Duration.seconds(5)
 
-    var state: BluetoothState { descriptor == nil ? .unusable(outage.text(port)) : .poweredOn }
+    var state: BluetoothState { descriptor == nil ? .unusable(trouble) : .poweredOn }
+
+    private var trouble: String { reopening.failure?.message ?? "the controller at \(port) has not answered yet" }
 
     func observe(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> UInt64 {
         await settle()
@@ -26,21 +28,14 @@ extension HCIController {
     }
 
     func tellState() {
-        if descriptor != nil || outage != .starting { settled() }
+        if descriptor != nil || reopening.failure != nil { settled() }
         for observer in observers.values { observer(state) }
-    }
-
-    /// Something is wrong with a controller that was not usable before either.
-    func noteOutage(_ outage: HCIOutage) {
-        guard descriptor == nil, outage != self.outage else { return }
-        self.outage = outage
-        tellState()
     }
 
     /// Begins to use the controller, and returns when it is known whether it can be.
     func settle() async {
         start()
-        guard descriptor == nil, outage == .starting else { return }
+        guard descriptor == nil, reopening.failure == nil else { return }
         let timer = LoopTimer(loop)
         timer.schedule(after: Self.firstAnswerTime) { self.settled() }
         await withCheckedContinuation { self.settlers.append($0) }
@@ -61,6 +56,6 @@ extension HCIController {
     }
 
     func unusable(_ operation: HCIOperation, _ peer: String) -> GATTError {
-        GATTError(.bluetoothUnavailable, .adapterUnavailable, outage.text(port), operation, peer)
+        GATTError(.bluetoothUnavailable, .adapterUnavailable, trouble, operation, peer)
     }
 }

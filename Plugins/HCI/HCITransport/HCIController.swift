@@ -32,9 +32,12 @@ actor HCIController {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let port: HCIPort
     nonisolated let log: LogSink
+    /// Whether an adapter that is switched on is taken from whoever uses it.
+    nonisolated let takesFromOthers: Bool
     // Line.
-    var stream: LoopStream?
-    var decoder = H4Decoder()
+    var line: (any HCILine)?
+    var reopening = ReopeningPolicy()
+    nonisolated let capture: HCICapture?
     var runner: Task<Void, Never>?
     /// Resumed when the open line has ended.
     var lineEnd: CheckedContinuation<Void, Never>?
@@ -51,7 +54,6 @@ actor HCIController {
     /// What it is and can do; nil while it cannot be used.
     var descriptor: ControllerDescriptor?
     /// Why it cannot, then.
-    var outage = HCIOutage.starting
     var links: [ConnectionHandle: HCILink] = [:]
     /// By name, the device that was last found by it.
     var found: [String: DeviceAddress] = [:]
@@ -65,6 +67,7 @@ actor HCIController {
     var bondTrouble: String?
     // Who waits.
     var nextSerial: UInt64 = 0
+    var inquirers: [UInt64: CheckedContinuation<Result<ControllerDescriptor, MeshError>, Never>] = [:]
     var observers: [UInt64: @Sendable (BluetoothState) -> Void] = [:]
     var settlers: [CheckedContinuation<Void, Never>] = []
     var seekers: [UInt64: Seeker] = [:]
@@ -77,11 +80,16 @@ actor HCIController {
     nonisolated let turns: TurnQueue
 
     /// Without a file, bonds are forgotten at the end.
-    init(loop: EventLoop, port: HCIPort, file: StateFile?, log: LogSink) {
+    init(
+        loop: EventLoop, port: HCIPort, file: StateFile?, capture: CaptureSettings? = nil, takesFromOthers: Bool = true,
+        log: LogSink
+    ) {
         self.loop = loop
         self.port = port
         turns = TurnQueue(loop: loop)
         self.file = file
+        self.capture = capture.map { HCICapture(loop, $0, log: log.adding([("controller", "\(port)")])) }
+        self.takesFromOthers = takesFromOthers
         self.log = log
         var random = SystemRandomNumberGenerator()
         var address: DeviceAddress?

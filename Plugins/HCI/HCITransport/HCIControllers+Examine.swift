@@ -45,7 +45,7 @@ extension HCIController {
                 Finding(
                     .ok, "\(port)", "answers: \(version), address \(descriptor.ownAddress)"))
         } else {
-            findings.append(Finding(.problem, "\(port)", outage.message(port), advice: outage.advice))
+            findings.append(problem)
         }
         if let bondTrouble {
             findings.append(
@@ -64,6 +64,15 @@ extension HCIController {
         }
         guard descriptor != nil else { return findings }
         return findings + devices.map { finding($0.name, $0.settings.transport) }
+    }
+
+    /// Why it cannot be used, with the next step apart, which stands behind the first semicolon of an error.
+    private var problem: Finding {
+        guard let failure = reopening.failure else {
+            return Finding(.problem, "\(port)", "has not answered yet", advice: "ask again in a moment")
+        }
+        let parts = failure.message.split(separator: "; ", maxSplits: 1).map(String.init)
+        return Finding(.problem, "\(port)", parts.first ?? "", advice: parts.count > 1 ? parts[1] : nil)
     }
 
     private func finding(_ name: String, _ settings: BLETransportSettings) -> Finding {

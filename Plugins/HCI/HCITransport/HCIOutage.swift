@@ -3,11 +3,10 @@
 
 internal import MeshBluetoothStack
 internal import MeshLoop
+internal import MeshTransportAPI
 
 /// Why a controller cannot be used.
 enum HCIOutage: Sendable, Hashable {
-    /// It is not known yet whether it can be.
-    case starting
     /// Its port cannot be opened.
     case unopened(LoopError)
     /// The port is open, and nothing that is asked is answered.
@@ -24,7 +23,6 @@ extension HCIOutage {
     func message(_ port: HCIPort) -> String {
         let controller = "the controller at \(port)"
         return switch self {
-        case .starting: "\(controller) has not answered yet"
         case .unopened(let error):
             switch error.kind {
             case .notFound: "\(controller) cannot be opened: there is no such thing"
@@ -44,7 +42,7 @@ extension HCIOutage {
     /// What to try.
     var advice: String {
         switch self {
-        case .starting, .lost: "it is opened anew every second"
+        case .lost: "it is opened anew"
         case .unopened(let error):
             switch error.kind {
             case .permissionDenied: "let this user read and write it"
@@ -57,5 +55,15 @@ extension HCIOutage {
         }
     }
 
-    func text(_ port: HCIPort) -> String { "\(message(port)); \(advice)" }
+    /// Both in one text, as errors have it.
+    func error(_ port: HCIPort) -> MeshError {
+        var code = MeshError.Code.adapterUnavailable
+        var cause: LoopError?
+        if case .unopened(let error) = self {
+            cause = error
+            if error.kind == .cancelled { code = .cancelled }
+            if error.kind == .permissionDenied { code = .permissionDenied }
+        }
+        return MeshError(code, "\(message(port)); \(advice)", cause: cause)
+    }
 }

@@ -37,7 +37,7 @@ public struct HCITransportFactory: TransportFactory {
         return BLETransport(
             loop: loop,
             central: HCICentral(
-                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory),
+                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory, capture: hci.capture),
             settings: hci.transport,
             environment: settings.environment)
     }

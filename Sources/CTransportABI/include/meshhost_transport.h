@@ -295,11 +295,16 @@ typedef struct mh_transport_ops {
  *
  * MH_VERB_FORGET   ABI 1.2. A device is not configured any more, or not for this module: {"device": "NAME"}. What the module
  *                  keeps of it from link to link, in memory, can go as soon as no link of it is up; its keys stay. The host
- *                  waits 15 s. Result: {}. */
+ *                  waits 15 s. Result: {}.
+ *
+ * MH_VERB_DESCRIBE ABI 1.2. Tells what is known of an adapter: {"adapter": "hci1"}, by the name that options use. One that
+ *                  nobody uses may be opened for the moment; one that somebody else uses is left to them. The host waits
+ *                  15 s. Result: an object without secrets, as the module likes. */
 #define MH_VERB_PAIR "pair"
 #define MH_VERB_UNPAIR "unpair"
 #define MH_VERB_EXAMINE "examine"
 #define MH_VERB_FORGET "forget"
+#define MH_VERB_DESCRIBE "describe"
 
 /* Capabilities. */
 #define MH_CAP_SCAN (1ull << 0)                  /* ops.scan looks for devices */
