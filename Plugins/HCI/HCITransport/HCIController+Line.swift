@@ -7,9 +7,6 @@ internal import MeshTransportAPI
 
 /// The line to the controller.
 extension HCIController {
-    /// Between two attempts to open the line: a dongle that was plugged in again is used soon.
-    private static let reopeningDelay = Duration.seconds(1)
-
     /// Begins to keep the line open.
     func start() {
         guard runner == nil else { return }
@@ -33,7 +30,7 @@ extension HCIController {
             if stream != nil {
                 await withCheckedContinuation { self.lineEnd = $0 }
             }
-            do throws(CancellationError) { try await loop.sleep(for: Self.reopeningDelay) } catch { break }
+            do throws(CancellationError) { try await loop.sleep(for: deadlines.reopening) } catch { break }
         }
     }
 

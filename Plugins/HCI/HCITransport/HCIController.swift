@@ -32,6 +32,7 @@ actor HCIController {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let port: HCIPort
     nonisolated let log: LogSink
+    nonisolated let deadlines: HCIDeadlines
     // Line.
     var stream: LoopStream?
     var decoder = H4Decoder()
@@ -40,7 +41,7 @@ actor HCIController {
     var lineEnd: CheckedContinuation<Void, Never>?
     var timer: LoopTimer?
     // Machines of the controller.
-    var flow = HCICommandFlowStateMachine<CommandWaiter>()
+    var flow: HCICommandFlowStateMachine<CommandWaiter>
     var setup: ControllerSetupStateMachine
     var scan: ScanStateMachine?
     var creation: ConnectStateMachine
@@ -69,20 +70,19 @@ actor HCIController {
     var isTurnTaken = false
 
     /// Without a file, bonds are forgotten at the end.
-    init(loop: EventLoop, port: HCIPort, file: StateFile?, log: LogSink) {
+    init(loop: EventLoop, port: HCIPort, file: StateFile?, log: LogSink, deadlines: HCIDeadlines = HCIDeadlines()) {
         self.loop = loop
         self.port = port
         self.file = file
         self.log = log
+        self.deadlines = deadlines
         var random = SystemRandomNumberGenerator()
         var address: DeviceAddress?
         while address == nil { address = DeviceAddress.staticRandom(random.next()) }
         book = BondBook(randomAddress: address ?? DeviceAddress(0, .random))
         setup = ControllerSetupStateMachine(.init(randomAddress: book.randomAddress))
-        var configuration = ConnectStateMachine.Configuration()
-        // The deadline is the caller's, who cancels.
-        configuration.timeout = .seconds(600)
-        creation = ConnectStateMachine(configuration)
+        flow = HCICommandFlowStateMachine(deadlines.commands)
+        creation = ConnectStateMachine(deadlines.creation)
     }
 
     // MARK: State

@@ -53,9 +53,10 @@ extension HCILink {
             keyPair: keyPair, nonces: (0..<20).map { _ in bytes() },
             longTermKey: LongTermKey(key: bytes(), random: random.next(), diversifier: .random(in: 1 ... .max)))
         // Without a passkey nobody could enter one.
-        let configuration = PairingStateMachine.Configuration(
+        var configuration = PairingStateMachine.Configuration(
             connection, own: own, capability: passkey == nil ? .noInputNoOutput : .keyboardOnly,
             requiresAuthentication: passkey != nil)
+        configuration.timeout = controller.deadlines.pairing
         perform(
             machine.pairingPrepared(
                 PairingStateMachine(configuration, material: material, passkey: passkey?.value), now: loop.now))

@@ -51,12 +51,12 @@ actor HCILink: GATTLink {
         self.peerName = peerName
         self.bond = bond
         self.passkey = passkey
-        machine = LinkStateMachine(
-            connection,
-            configuration: .init(
-                security: .init(
-                    role: connection.role, bond: bond, requiresAuthentication: passkey != nil,
-                    blockedUntil: blockedUntil)))
+        var configuration = LinkStateMachine<AttributeWaiter>.Configuration(
+            security: .init(
+                role: connection.role, bond: bond, requiresAuthentication: passkey != nil, blockedUntil: blockedUntil))
+        configuration.client = controller.deadlines.client
+        configuration.procedures = controller.deadlines.procedures
+        machine = LinkStateMachine(connection, configuration: configuration)
     }
 
     var peer: GATTPeer {
