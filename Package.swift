@@ -55,10 +55,12 @@ let package = Package(
         .library(name: "MeshBLE", targets: ["MeshBLE"]),
         .library(name: "MeshDBus", targets: ["MeshDBus"]),
         .library(name: "MeshBlueZTransport", targets: ["MeshBlueZTransport"]),
+        .library(name: "MeshHCITransport", targets: ["MeshHCITransport"]),
         // Modules: what the daemon loads when a config names them.
         .library(name: "meshhost-tcp", type: .dynamic, targets: ["TCPModule"]),
         .library(name: "meshhost-mock", type: .dynamic, targets: ["MockModule"]),
         .library(name: "meshhost-bluez", type: .dynamic, targets: ["BlueZModule"]),
+        .library(name: "meshhost-hci", type: .dynamic, targets: ["HCIModule"]),
         // Modules that only the tests load.
         .library(name: "fixture-rude", type: .dynamic, targets: ["RudeModule"]),
         .library(name: "fixture-other-major", type: .dynamic, targets: ["OtherMajorModule"]),
@@ -115,6 +117,7 @@ let package = Package(
         swiftTarget(
             "MeshBlueZTransport", ["MeshTransportAPI", "MeshLoop", "MeshBLE", "MeshDBus", "MeshWire"],
             path: "Plugins/BlueZ/BlueZTransport"),
+        moduleTarget("BlueZModule", ["MeshBlueZTransport"], path: "Plugins/BlueZ/BlueZModule"),
         swiftTarget(
             "MeshHCITransport",
             [
@@ -122,7 +125,7 @@ let package = Package(
                 "MeshWire",
             ],
             path: "Plugins/HCI/HCITransport"),
-        moduleTarget("BlueZModule", ["MeshBlueZTransport"], path: "Plugins/BlueZ/BlueZModule"),
+        moduleTarget("HCIModule", ["MeshHCITransport"], path: "Plugins/HCI/HCIModule"),
         // tests
         .target(
             name: "MeshTestSupport", dependencies: ["MeshLoop"], path: "Tests/MeshTestSupport", swiftSettings: common),

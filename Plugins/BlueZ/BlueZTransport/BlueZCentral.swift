@@ -33,7 +33,9 @@ struct BlueZCentral: GATTCentral {
         await prepare()
         let serial = await service.observe(
             target, passkey, choice, powersOn: powersOn, isDefaultAgent: isDefaultAgent, observer)
-        return BlueZObservation(service, serial)
+        return LoopObservation(on: service.loop) { [service] in
+            service.assumeIsolated { $0.endObservation(serial) }
+        }
     }
 
     func adopt(_ request: GATTConnectRequest) async throws(GATTError) -> (any GATTLink)? {
@@ -58,21 +60,5 @@ struct BlueZCentral: GATTCentral {
 
     private func prepare() async {
         if powersOn { await service.allowPower(choice) }
-    }
-}
-
-/// Ends an observation when it is dropped.
-final class BlueZObservation: GATTObservation {
-    private let service: BlueZService
-    private let serial: UInt64
-
-    init(_ service: BlueZService, _ serial: UInt64) {
-        self.service = service
-        self.serial = serial
-    }
-
-    deinit {
-        // Later: it may be dropped by the very handler that is being called.
-        service.loop.perform { [service, serial] in service.assumeIsolated { $0.endObservation(serial) } }
     }
 }

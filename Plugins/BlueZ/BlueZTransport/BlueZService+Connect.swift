@@ -205,7 +205,7 @@ extension BlueZService {
     /// theirs. It gets its next turn after them.
     private func limitTurn(_ watch: TurnWatch, _ path: String, on adapter: String) {
         watch.timer.schedule(after: Self.turnTime) {
-            guard self.turns[adapter]?.isContended == true else { return self.limitTurn(watch, path, on: adapter) }
+            guard self.isTurnContended(adapter) else { return self.limitTurn(watch, path, on: adapter) }
             watch.isOver = true
             watch.ending = Task(executorPreference: self.loop.taskExecutor) { await self.disconnect(path) }
         }

@@ -151,7 +151,7 @@ extension BlueZService {
 
     /// Whether nobody on this machine would lose a link, or the one being made, with the adapter.
     private func isUnused(_ adapter: String) -> Bool {
-        turns[adapter] == nil && !objects.devices.values.contains { $0.adapter == adapter && $0.isConnected }
+        isTurnIdle(adapter) && !objects.devices.values.contains { $0.adapter == adapter && $0.isConnected }
     }
 
     private func stop(_ id: SearchID, _ call: UInt64) async {

@@ -17,7 +17,8 @@ struct HCICentral: GATTCentral {
 
     func observeState(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> any GATTObservation {
         let controller = await controllers.controller(at: port, bonds: bondDirectory)
-        return HCIObservation(controller, await controller.observe(observer))
+        let serial = await controller.observe(observer)
+        return LoopObservation(on: controller.loop) { controller.assumeIsolated { $0.endObservation(serial) } }
     }
 
     /// Nobody else makes links on a controller that this program owns.
@@ -29,21 +30,5 @@ struct HCICentral: GATTCentral {
 
     func removeBond(_ target: BLETarget) async throws(GATTError) {
         try await controllers.controller(at: port, bonds: bondDirectory).removeBond(target)
-    }
-}
-
-/// Ends an observation when it is dropped.
-final class HCIObservation: GATTObservation {
-    private let controller: HCIController
-    private let serial: UInt64
-
-    init(_ controller: HCIController, _ serial: UInt64) {
-        self.controller = controller
-        self.serial = serial
-    }
-
-    deinit {
-        // Later: it may be dropped by the very handler that is being called.
-        controller.loop.perform { [controller, serial] in controller.assumeIsolated { $0.endObservation(serial) } }
     }
 }

@@ -25,10 +25,10 @@ extension HCIController {
         start()
         let peer = request.target.description
         guard descriptor != nil else { throw .controllerGone("\(port)", .connect, peer) }
-        guard await takeTurn() else { throw .cancelled(.connect, peer) }
+        guard await turns.take() else { throw .cancelled(.connect, peer) }
         let address = await find(request.target)
         guard let address, let descriptor, !Task.isCancelled else {
-            passTurn()
+            await turns.pass()
             if Task.isCancelled { throw .cancelled(.connect, peer) }
             if self.descriptor == nil { throw .controllerGone("\(port)", .connect, peer) }
             throw GATTError(
@@ -37,7 +37,7 @@ extension HCIController {
         let (result, link) = await create(
             ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind), descriptor,
             LinkSettings(passkey: request.passkey), request.target.name ?? peer)
-        passTurn()
+        await turns.pass()
         guard let link else {
             throw GATTError(result, adapter: "\(port)", peer) ?? .controllerGone("\(port)", .connect, peer)
         }
@@ -48,31 +48,6 @@ extension HCIController {
             throw error
         }
         return link
-    }
-
-    // MARK: Turns
-
-    private func takeTurn() async -> Bool {
-        if Task.isCancelled { return false }
-        guard isTurnTaken else {
-            isTurnTaken = true
-            return true
-        }
-        let serial = takeSerial()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { self.turns.append((serial, $0)) }
-        } onCancel: { [loop] in
-            loop.perform { self.assumeIsolated { $0.stopWaiting(serial) } }
-        }
-    }
-
-    private func stopWaiting(_ serial: UInt64) {
-        guard let index = turns.firstIndex(where: { $0.serial == serial }) else { return }
-        turns.remove(at: index).continuation.resume(returning: false)
-    }
-
-    private func passTurn() {
-        if turns.isEmpty { isTurnTaken = false } else { turns.removeFirst().continuation.resume(returning: true) }
     }
 
     // MARK: Finding

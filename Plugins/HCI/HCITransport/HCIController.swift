@@ -66,13 +66,13 @@ actor HCIController {
     var seekers: [UInt64: Seeker] = [:]
     var scanEnds: [CheckedContinuation<Void, Never>] = []
     var connecting: Connecting?
-    var turns: [(serial: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
-    var isTurnTaken = false
+    nonisolated let turns: TurnQueue
 
     /// Without a file, bonds are forgotten at the end.
     init(loop: EventLoop, port: HCIPort, file: StateFile?, log: LogSink, deadlines: HCIDeadlines = HCIDeadlines()) {
         self.loop = loop
         self.port = port
+        turns = TurnQueue(loop: loop)
         self.file = file
         self.log = log
         self.deadlines = deadlines
