@@ -133,7 +133,7 @@ extension HCIController {
         var found: [String] = []
         if !links.isEmpty { found.append("\(links.count) links are left") }
         if let free = outbound?.credits, free != credits { found.append("\(free) credits of \(credits)") }
-        if isTurnTaken || !turns.isEmpty || !seekers.isEmpty || !scanEnds.isEmpty || connecting != nil {
+        if !turns.assumeIsolated({ $0.isIdle }) || !seekers.isEmpty || !scanEnds.isEmpty || connecting != nil {
             found.append("somebody waits")
         }
         return found
