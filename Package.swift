@@ -71,6 +71,8 @@ let package = Package(
         .systemLibrary(name: "CLibUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        // Definitions alone: there is nothing to link.
+        .systemLibrary(name: "CBluetooth", providers: [.apt(["libbluetooth-dev"])]),
         // OpenSSL is loaded when it is first needed, not linked, so there is no pkgConfig (Sources/COpenSSL/shim.h).
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
         .target(name: "CTransportABI", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
@@ -121,7 +123,8 @@ let package = Package(
         swiftTarget(
             "MeshHCITransport",
             [
-                "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshBLE", "MeshBluetoothStack", "MeshCrypto",
+                "CBluetooth", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshBLE", "MeshBluetoothStack",
+                "MeshCrypto",
                 "MeshWire",
             ],
             path: "Plugins/HCI/HCITransport"),

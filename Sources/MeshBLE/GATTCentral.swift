@@ -18,6 +18,8 @@ public enum BluetoothState: Sendable, Hashable {
     case serviceUnavailable
     /// The operating system lets this program not use Bluetooth.
     case unauthorized
+    /// The adapter cannot be used for a reason of its own, told for people.
+    case unusable(String)
 
     /// The failure of something that needs Bluetooth; nil when it can be used. `adapter` is its name for people.
     public func error(adapter: String) -> MeshError? {
@@ -35,6 +37,7 @@ public enum BluetoothState: Sendable, Hashable {
             MeshError(
                 .permissionDenied,
                 "this user may not use Bluetooth: the policy of the system bus refuses; see `meshhost doctor`")
+        case .unusable(let reason): MeshError(.adapterUnavailable, reason)
         }
     }
 }

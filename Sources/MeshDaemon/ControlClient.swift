@@ -16,7 +16,7 @@ struct ControlClient: ~Copyable {
     private let patience: Duration
     /// Requests that may take so many times as long: a reload may have to look names up, and what modules are asked has
     /// deadlines of its own (90 s for a pairing, then 5 s to end it, and 10 s for the link before it).
-    private static let factors = ["reload": 6, "pair": 12, "unpair": 4, "examine": 4]
+    private static let factors = ["reload": 6, "pair": 12, "unpair": 4, "examine": 4, "describe": 4]
 
     /// Connects to the daemon. Throws ``MeshError/Code-swift.struct/serviceUnavailable`` when none runs.
     init(path: String, patience: Duration = .seconds(10)) throws(MeshError) {

@@ -132,7 +132,7 @@ actor ControlServer {
             do {
                 let request = try ControlProtocol.Request(line)
                 id = request.id
-                connection.asksModules = ["scan", "pair", "unpair", "examine"].contains(request.method)
+                connection.asksModules = ["scan", "pair", "unpair", "examine", "describe"].contains(request.method)
                 switch request.method {
                 case "listen": try await stream(to: connection, id, request.params)
                 case "scan":

@@ -27,8 +27,7 @@ struct DaemonQuestion {
         case .reload:
             return reloaded(try client.ask("reload"))
         case .run, .check, .configShow, .configSchema, .bridge, .decode, .encode, .version, .help, .scan, .pair,
-            .unpair,
-            .doctor:
+            .unpair, .doctor, .controllerInfo:
             break
         }
         return .ok

@@ -80,7 +80,7 @@ enum Doctor {
 
 extension String {
     /// Without control characters.
-    fileprivate var shownOnOneLine: String {
+    var shownOnOneLine: String {
         String(
             String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 })
         )

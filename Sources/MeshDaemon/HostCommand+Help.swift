@@ -20,6 +20,7 @@ extension HostCommand {
           pair DEVICE|ADDRESS       pair with a device [--pin 123456|-] [--module bluez] [--adapter hci0]
           unpair DEVICE|ADDRESS     forget a device's keys [--module bluez] [--adapter hci0]
           doctor                    whether all that links need is there, and what to do if not
+          hci info CONTROLLER       what a controller is and can do: hci1, unix:PATH or tcp:HOST:PORT
           bridge                    local clients reach a share of another host: --to HOST:PORT --listen HOST:PORT|PATH
                                     [--tls | --ca FILE | --pin SHA256] [--token NAME --secret-file FILE]
           decode companion HEX      what a companion frame says [--request HEX] [--secrets]

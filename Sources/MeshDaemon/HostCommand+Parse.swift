@@ -103,6 +103,7 @@ extension HostCommand {
     private static let commandNames = [
         "run", "check", "config", "modules", "devices", "device", "clients", "listen", "reload", "decode", "encode",
         "bridge", "version", "help", "scan", "pair", "unpair", "doctor",
+        "hci",
     ]
 
     private static func command(
@@ -148,6 +149,11 @@ extension HostCommand {
         case "pair": return .pair(try air.pairOptions("pair", rest))
         case "unpair": return .unpair(try air.pairOptions("unpair", rest))
         case "doctor": return try alone(.doctor, rest)
+        case "hci":
+            guard rest.count == 2, rest[0] == "info" else {
+                throw UsageError(message: "hci: say `hci info CONTROLLER`, such as `hci info hci1`")
+            }
+            return .controllerInfo(rest[1])
         case "bridge": return try alone(.bridge(try bridge.options()), rest)
         case "version": return try alone(.version, rest)
         case "help": return .help

@@ -17,6 +17,8 @@ enum HostCommand: Equatable {
     case pair(PairOptions)
     case unpair(PairOptions)
     case doctor
+    /// What a controller of the module `hci` is and can do.
+    case controllerInfo(String)
     case bridge(BridgeOptions)
     case decode(DecodeSubject, hex: String, DecodeOptions)
     case encode(DecodeSubject, json: String)

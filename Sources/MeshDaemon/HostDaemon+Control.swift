@@ -46,6 +46,12 @@ extension HostDaemon: ControlHandler {
         case "examine":
             let modules = try ControlParameters(params).texts("modules")
             return DoctorFinding.document("meshhost.examine/1", await surroundings.examine(modules))
+        case "describe":
+            let params = try ControlParameters(params)
+            guard let module = try params.text("module"), let adapter = try params.text("adapter") else {
+                throw MeshError(.invalidArgument, "the method \"describe\" needs a \"module\" and an \"adapter\"")
+            }
+            return try await surroundings.describe(adapter, of: module)
         case "pair":
             return try await pair(params, coordinator)
         case "unpair":

@@ -52,6 +52,7 @@ public struct HostProgram {
         case .pair(let pair): return runPair(pair, isRemoval: false)
         case .unpair(let pair): return runPair(pair, isRemoval: true)
         case .doctor: return runDoctor()
+        case .controllerInfo(let controller): return runControllerInfo(controller)
         case .modules, .devices, .device, .clients, .listen, .reload: return askDaemon()
         }
     }

@@ -55,6 +55,10 @@ actor LocalHost {
         }
     }
 
+    func describe(_ adapter: String, of module: String) async throws(MeshError) -> JSONValue {
+        try await surroundings.describe(adapter, of: module)
+    }
+
     func examine(_ modules: [String]? = nil) async -> [DoctorFinding] {
         await surroundings.examine(modules)
     }

@@ -42,6 +42,23 @@ struct Surroundings {
         return names
     }
 
+    // MARK: Describing
+
+    /// What a module knows of an adapter.
+    func describe(_ adapter: String, of module: String) async throws(MeshError) -> JSONValue {
+        guard let describing = try factory(module) as? any TransportDescribing else {
+            throw MeshError(.notSupported, "module \"\(module)\" does not tell about adapters")
+        }
+        do {
+            return [
+                "schema": "meshhost.describe/1", "module": .string(module),
+                "adapter": try await describing.describe(adapter),
+            ]
+        } catch {
+            throw MeshError(wrapping: error)
+        }
+    }
+
     // MARK: Examining
 
     /// What these modules say of what their links go through; or those of the configured devices, or without any that of

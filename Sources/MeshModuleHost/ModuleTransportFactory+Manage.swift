@@ -6,7 +6,7 @@ internal import MeshLoop
 public import MeshTransportAPI
 
 /// What goes through the module's `manage`. A module that does not know a verb answers `notSupported`.
-extension ModuleTransportFactory: TransportPairing, TransportExamining {
+extension ModuleTransportFactory: TransportPairing, TransportExamining, TransportDescribing {
     public func pair(_ settings: TransportSettings) async throws -> PairingReport {
         let result = try await manage(MH_VERB_PAIR, settings.json, within: limits.pairDeadline)
         guard let report = PairingReport(result) else {
@@ -17,6 +17,10 @@ extension ModuleTransportFactory: TransportPairing, TransportExamining {
 
     public func unpair(_ settings: TransportSettings) async throws -> Bool {
         try await manage(MH_VERB_UNPAIR, settings.json, within: limits.manageDeadline)["was_bonded"] == true
+    }
+
+    public func describe(_ adapter: String) async throws -> JSONValue {
+        try await manage(MH_VERB_DESCRIBE, ["adapter": .string(adapter)], within: limits.manageDeadline)
     }
 
     /// Empty for a module that cannot examine; its failure is a finding.

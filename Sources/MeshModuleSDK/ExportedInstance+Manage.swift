@@ -21,6 +21,10 @@ extension ExportedInstance {
         case MH_VERB_EXAMINE:
             guard let examining = factory as? any TransportExamining else { return MH_ENOSUP }
             answer(request) { ["findings": .array(await self.findings(examining, params).map(\.json))] }
+        case MH_VERB_DESCRIBE:
+            guard let describing = factory as? any TransportDescribing else { return MH_ENOSUP }
+            guard let adapter = params["adapter"]?.stringValue else { return MH_EINVAL }
+            answer(request) { try await describing.describe(adapter) }
         default: return MH_ENOSUP
         }
         return MH_OK

@@ -16,6 +16,13 @@ struct BTSnoopTests {
         #expect(first.kind == .command && !first.isFromController)
     }
 
+    @Test func `packets that are missing are counted where RFC 1761 says`() throws {
+        let record = BTSnoopFile.Record(
+            kind: .event, isFromController: true, time: 5, packet: hex("0e 04 01 03 0c 00"), drops: 0x0102_0304)
+        #expect(Array(record.bytes[12..<16]) == [1, 2, 3, 4])
+        #expect(try BTSnoopFile.decode((BTSnoopFile.header + record.bytes).span.bytes) == [record])
+    }
+
     @Test func `a file that was cut is read up to the cut`() throws {
         let record = BTSnoopFile.Record(kind: .event, isFromController: true, time: 5, packet: hex("0e 04 01 03 0c 00"))
         let file = BTSnoopFile.header + record.bytes + record.bytes

@@ -72,6 +72,7 @@ struct HostCommandTests {
                     remote: .init(host: "a", port: 1), listen: .unix(path: "/b"),
                     trust: .pinned(Array(0...15) + Array(0xF0...0xFF))))
         ),
+        ("hci info hci1", .controllerInfo("hci1")), ("hci info tcp:[::1]:9", .controllerInfo("tcp:[::1]:9")),
         ("version", .version), ("--version", .version),
         ("help", .help), ("", .help), ("run --help", .help), ("reload", .reload),
         ("listen --count 18446744073709551615", .listen(.init(count: .max))),
@@ -102,6 +103,8 @@ struct HostCommandTests {
         ("run now", "unexpected word \"now\""),
         ("run --config", "--config needs a value"),
         ("device roof conect", "device roof: unknown verb \"conect\"; did you mean connect?"),
+        ("hci", "hci: say `hci info CONTROLLER`, such as `hci info hci1`"),
+        ("hci infos hci1", "hci: say `hci info CONTROLLER`, such as `hci info hci1`"),
         ("device", "say `device NAME status|connect|disconnect|release|reconnect`"),
         ("device roof release --for soon", "--for soon: not a duration; write for example 10m"),
         ("devices --for 10m", "--for only goes with device NAME release and scan"),

@@ -26,8 +26,19 @@ struct HCISettingsTests {
         #expect(settings.transport.connectionTimeout == .seconds(20))
     }
 
+    @Test func `a capture has a path and a limit`() {
+        let device: [String: JSONValue] = ["name": "Roof", "controller": "hci1"]
+        func with(_ more: [String: JSONValue]) -> [String: JSONValue] { device.merging(more) { $1 } }
+        #expect(read(device).settings?.capture == nil)
+        #expect(
+            read(with(["capture": "/run/roof.log", "capture_limit": 2])).settings?.capture
+                == CaptureSettings(path: "/run/roof.log", limit: 2 << 20))
+        #expect(read(with(["capture": "roof.log"])).issues.map(\.option) == ["capture"])
+        #expect(read(with(["capture": "/run/roof.log", "capture_limit": 0])).issues.map(\.option) == ["capture_limit"])
+    }
+
     @Test func `a device and a controller have to be named`() {
         #expect(read([:]).issues.map(\.option) == ["address", "controller"])
-        #expect(read(["name": "Roof", "controller": "hci0"]).issues.map(\.option) == ["controller"])
+        #expect(read(["name": "Roof", "controller": "hci"]).issues.map(\.option) == ["controller"])
     }
 }

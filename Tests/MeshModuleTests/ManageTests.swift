@@ -49,6 +49,21 @@ import Testing
         }
     }
 
+    @Test func `what is known of an adapter crosses, and why nothing is`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            #expect(try await bench.factory.describe("script0") == ["adapter": "script0", "version": 9])
+            do {
+                _ = try await bench.factory.describe("script1")
+                Issue.record("described")
+            } catch let error as MeshError {
+                #expect(error.code == .adapterUnavailable)
+                #expect(error.message == "there is no script1")
+            }
+            await bench.factory.shutDown()
+        }
+    }
+
     @Test func `the reason of a failed pairing crosses`() async throws {
         try await onLoop { actor in
             let bench = try Bench("scripted", actor.loop)

@@ -76,6 +76,7 @@ extension BlueZService {
             Finding(
                 .problem, name, "is not there", advice: "plug it in; `bluetoothctl list` shows what there is")
         case .serviceUnavailable, .unauthorized: Finding(.problem, name, "cannot be asked for")
+        case .unusable(let reason): Finding(.problem, name, reason)
         }
     }
 

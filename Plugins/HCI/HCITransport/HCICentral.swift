@@ -10,13 +10,14 @@ struct HCICentral: GATTCentral {
     let port: HCIPort
     /// Where bonds are kept; empty for nowhere.
     let bondDirectory: String
+    var capture: CaptureSettings?
 
     var adapterName: String {
         get async { "\(port)" }
     }
 
     func observeState(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> any GATTObservation {
-        let controller = await controllers.controller(at: port, bonds: bondDirectory)
+        let controller = await controllers.controller(at: port, bonds: bondDirectory, capture: capture)
         let serial = await controller.observe(observer)
         return LoopObservation(on: controller.loop) { controller.assumeIsolated { $0.endObservation(serial) } }
     }
@@ -25,10 +26,10 @@ struct HCICentral: GATTCentral {
     func adopt(_ request: GATTConnectRequest) async throws(GATTError) -> (any GATTLink)? { nil }
 
     func connect(_ request: GATTConnectRequest) async throws(GATTError) -> any GATTLink {
-        try await controllers.controller(at: port, bonds: bondDirectory).connect(request)
+        try await controllers.controller(at: port, bonds: bondDirectory, capture: capture).connect(request)
     }
 
     func removeBond(_ target: BLETarget) async throws(GATTError) {
-        try await controllers.controller(at: port, bonds: bondDirectory).removeBond(target)
+        try await controllers.controller(at: port, bonds: bondDirectory, capture: capture).removeBond(target)
     }
 }

@@ -29,7 +29,7 @@ extension HCIController {
         case .beganReset(let cause)?:
             log(.notice, "the controller is reset", [("controller", "\(port)"), ("cause", "\(cause)")])
             loseController()
-        case .gaveUp?: endLine()
+        case .gaveUp?: endLine(MeshError(.adapterUnavailable, "the controller at \(port) does not answer"))
         case nil: break
         }
     }
@@ -55,11 +55,12 @@ extension HCIController {
             log(
                 .info, "the controller is ready",
                 [("controller", "\(port)"), ("address", "\(found.ownAddress)"), ("version", "\(found.hciVersion)")])
+            reopening.becameReady()
             tellState()
+            tellInquirers(.success(found))
         case .fail(.interrupted): break
         case .fail(let failure):
-            log(.notice, "the controller cannot be used", [("controller", "\(port)"), ("failure", "\(failure)")])
-            endLine()
+            endLine(MeshError(.adapterUnavailable, "the controller at \(port) is of no use: \(failure)"))
         }
     }
 }

@@ -149,8 +149,7 @@ extension HCIController {
             default: send(command, .creation)
             }
         case .resetController:
-            log(.notice, "the controller does not end an attempt", [("controller", "\(port)")])
-            endLine()
+            endLine(MeshError(.adapterUnavailable, "the controller at \(port) does not end an attempt to connect"))
         case .finish(let result):
             guard let connecting else { return }
             self.connecting = nil

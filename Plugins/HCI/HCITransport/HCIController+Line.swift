@@ -13,56 +13,71 @@ extension HCIController {
         runner = Task(executorPreference: loop.taskExecutor) { await self.keepOpen() }
     }
 
+    /// Somebody uses it, or would if it could be used.
+    var isWanted: Bool { runner != nil }
+
     /// Gives the controller back: everything on it ends.
     func close() async {
         let runner = runner
         runner?.cancel()
-        endLine()
+        dropLine()
         await runner?.value
         self.runner = nil
+        await capture?.close()
         await saver?.value
+        tellInquirers(.failure(MeshError(.cancelled, "\(port) is not wanted any more")))
     }
 
     private func keepOpen() async {
         while !Task.isCancelled {
             await loadBonds()
-            await open()
-            if stream != nil {
-                await withCheckedContinuation { self.lineEnd = $0 }
-            }
-            do throws(CancellationError) { try await loop.sleep(for: deadlines.reopening) } catch { break }
+            await openOnce()
+            if Task.isCancelled { break }
+            do throws(CancellationError) { try await loop.sleep(for: reopening.delay) } catch { break }
         }
     }
 
-    private func open() async {
-        do throws(LoopError) {
-            let opened: LoopStream
-            switch port {
-            case .unix(let path):
-                opened = LoopStream(unix: loop)
-                try await opened.connect(to: SocketAddress(unixPath: path))
-            case .tcp(let host, let port):
-                guard let address = try await loop.resolve(host: host, port: port).first else { return }
-                opened = LoopStream(tcp: loop)
-                try await opened.connect(to: address)
-                opened.setNoDelay()
-            }
-            guard !Task.isCancelled else { return opened.close() }
-            stream = opened
-            decoder.restart()
-            opened.startReading({ self.received($0) }, onEnd: { _ in self.endLine() })
+    /// Opens the line, and returns when it has ended.
+    private func openOnce() async {
+        do throws(MeshError) {
+            let opened = try await port.open(loop, takingFromOthers: takesFromOthers)
+            if Task.isCancelled { return await opened.close() }
+            await capture?.open()
+            if Task.isCancelled { return await opened.close() }
+            line = opened
+            opened.startReading(
+                { self.received($0) },
+                onEnd: { self.endLine($0 ?? MeshError(.linkClosed, "the controller at \(self.port) has gone")) })
             perform(flow.opened(now: loop.now))
             armTimer()
+            if line != nil { await withCheckedContinuation { self.lineEnd = $0 } }
+            await opened.close()
         } catch {
-            log(.debug, "the controller cannot be opened", [("controller", "\(port)"), ("error", "\(error)")])
+            guard error.code != .cancelled else { return }
+            note(error)
+            tellState()
         }
     }
 
-    /// The line is lost or given up, and with it whatever was on it.
-    func endLine() {
-        guard let stream else { return }
-        self.stream = nil
-        stream.close()
+    /// The controller cannot be used, or no longer.
+    private func note(_ error: MeshError) {
+        let isNews = reopening.failed(error)
+        log(
+            isNews ? .notice : .debug, "the controller cannot be used",
+            [("controller", "\(port)"), ("error", error.message)])
+        tellInquirers(.failure(error))
+    }
+
+    /// The line is lost or given up, and with it whatever was on it. It is opened anew.
+    func endLine(_ error: MeshError = .controllerAstray) {
+        guard line != nil else { return }
+        note(error)
+        dropLine()
+    }
+
+    private func dropLine() {
+        guard line != nil else { return }
+        line = nil
         perform(flow.closed())
         loseController()
         let waiter = lineEnd
@@ -88,39 +103,40 @@ extension HCIController {
         tellState()
     }
 
-    // MARK: Bytes
+    // MARK: Packets
 
-    private func received(_ bytes: UnsafeRawBufferPointer) {
-        // Collected first: what a packet leads to may close the line, and restart the decoder.
-        var packets: [(kind: HCIPacketKind, bytes: [UInt8])] = []
-        let synchrony = decoder.bytesReceived(bytes.bytes) { kind, packet in
-            packets.append((kind, packet.withUnsafeBytes { Array($0) }))
+    private func received(_ packets: [HCIPacket]) {
+        // What a packet leads to may end the line.
+        for packet in packets where line != nil {
+            capture?.record(packet, isFromController: true)
+            take(packet)
         }
-        for packet in packets where stream != nil { take(packet.kind, packet.bytes) }
         sendPackets()
         armTimer()
-        if case .lost(let finding) = synchrony {
-            log(.notice, "the line to the controller is out of step", [("finding", "\(finding)")])
-            endLine()
-        }
     }
 
-    private func take(_ kind: HCIPacketKind, _ bytes: [UInt8]) {
-        switch kind {
+    private func take(_ packet: HCIPacket) {
+        switch packet.kind {
         case .event:
             // What cannot be read is passed over: nothing waits for it but deadlines.
-            if let event = try? HCIEvent.decode(bytes.span.bytes) { take(event) }
+            if let event = try? HCIEvent.decode(packet.bytes.span.bytes) { take(event) }
         case .acl:
-            guard let packet = try? ACLPacket.decode(bytes.span.bytes) else { return }
+            guard let packet = try? ACLPacket.decode(packet.bytes.span.bytes) else { return }
             if case .deliver(let packets) = inbound.packetReceived(packet, now: loop.now) { deliver(packets) }
         case .command, .synchronous, .isochronous: break
         }
     }
 
     func write(_ kind: HCIPacketKind, _ packets: [[UInt8]]) {
-        guard let stream, !packets.isEmpty else { return }
-        let bytes = packets.flatMap { [kind.rawValue] + $0 }
-        bytes.withUnsafeBytes { stream.write($0) }
+        guard let line, !packets.isEmpty else { return }
+        let packets = packets.map { HCIPacket(kind: kind, bytes: $0) }
+        if let capture { for packet in packets { capture.record(packet, isFromController: false) } }
+        do throws(MeshError) {
+            try line.send(packets)
+        } catch {
+            // Later: a machine is being carried out.
+            loop.perform { self.assumeIsolated { $0.endLine(error) } }
+        }
     }
 
     /// Sends what the controller has room for, in one go.
@@ -129,4 +145,10 @@ extension HCIController {
         while let packet = outbound?.nextPacket() { packets.append(packet) }
         write(.acl, packets)
     }
+}
+
+extension MeshError {
+    /// What the controller says of its links cannot be.
+    static let controllerAstray = MeshError(
+        .linkClosed, "the controller has lost track of its links and has to be opened anew")
 }

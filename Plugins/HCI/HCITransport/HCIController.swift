@@ -33,9 +33,12 @@ actor HCIController {
     nonisolated let port: HCIPort
     nonisolated let log: LogSink
     nonisolated let deadlines: HCIDeadlines
+    /// Whether an adapter that is switched on is taken from whoever uses it.
+    nonisolated let takesFromOthers: Bool
     // Line.
-    var stream: LoopStream?
-    var decoder = H4Decoder()
+    var line: (any HCILine)?
+    var reopening: ReopeningPolicy
+    nonisolated let capture: HCICapture?
     var runner: Task<Void, Never>?
     /// Resumed when the open line has ended.
     var lineEnd: CheckedContinuation<Void, Never>?
@@ -62,6 +65,7 @@ actor HCIController {
     var saver: Task<Void, Never>?
     // Who waits.
     var nextSerial: UInt64 = 0
+    var inquirers: [UInt64: CheckedContinuation<Result<ControllerDescriptor, MeshError>, Never>] = [:]
     var observers: [UInt64: @Sendable (BluetoothState) -> Void] = [:]
     var seekers: [UInt64: Seeker] = [:]
     var scanEnds: [CheckedContinuation<Void, Never>] = []
@@ -69,13 +73,19 @@ actor HCIController {
     nonisolated let turns: TurnQueue
 
     /// Without a file, bonds are forgotten at the end.
-    init(loop: EventLoop, port: HCIPort, file: StateFile?, log: LogSink, deadlines: HCIDeadlines = HCIDeadlines()) {
+    init(
+        loop: EventLoop, port: HCIPort, file: StateFile?, capture: CaptureSettings? = nil, takesFromOthers: Bool = true,
+        log: LogSink, deadlines: HCIDeadlines = HCIDeadlines()
+    ) {
         self.loop = loop
         self.port = port
         turns = TurnQueue(loop: loop)
         self.file = file
+        self.capture = capture.map { HCICapture(loop, $0, log: log.adding([("controller", "\(port)")])) }
+        self.takesFromOthers = takesFromOthers
         self.log = log
         self.deadlines = deadlines
+        reopening = ReopeningPolicy(bounds: deadlines.reopening)
         var random = SystemRandomNumberGenerator()
         var address: DeviceAddress?
         while address == nil { address = DeviceAddress.staticRandom(random.next()) }
@@ -87,7 +97,10 @@ actor HCIController {
 
     // MARK: State
 
-    var state: BluetoothState { descriptor == nil ? .absent : .poweredOn }
+    var state: BluetoothState {
+        if descriptor != nil { return .poweredOn }
+        return .unusable(reopening.failure?.message ?? "the controller at \(port) has not answered yet")
+    }
 
     func observe(_ observer: @escaping @Sendable (BluetoothState) -> Void) -> UInt64 {
         start()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import MeshBluetoothStack
 internal import MeshLoop
 internal import MeshRuntime
 internal import MeshTransportAPI
@@ -19,14 +20,33 @@ actor HCIControllers {
         self.deadlines = deadlines
     }
 
-    /// Opens nothing. Bonds are kept in the folder of whoever asked first; an empty one keeps none.
-    func controller(at port: HCIPort, bonds directory: String) -> HCIController {
+    /// Opens nothing. Bonds are kept in the folder of whoever asked first, and a capture as the first one wants it; an empty
+    /// folder keeps none.
+    func controller(at port: HCIPort, bonds directory: String, capture: CaptureSettings? = nil) -> HCIController {
         if let controller = controllers[port] { return controller }
         let file = StateFile(directory: directory, name: "hci-\(port.fileName).json")
         let controller = HCIController(
-            loop: loop, port: port, file: directory.isEmpty ? nil : file, log: log, deadlines: deadlines)
+            loop: loop, port: port, file: directory.isEmpty ? nil : file, capture: capture, log: log,
+            deadlines: deadlines)
         controllers[port] = controller
         return controller
+    }
+
+    /// What a controller is. One that is used is not disturbed; another is opened for the moment, but no adapter is taken
+    /// from others for that.
+    func report(on port: HCIPort) async throws(MeshError) -> ControllerReport {
+        if let controller = controllers[port], await controller.isWanted {
+            return ControllerReport(port: port, controller: try await controller.describe(), isInUse: true)
+        }
+        let controller = HCIController(loop: loop, port: port, file: nil, takesFromOthers: false, log: log)
+        let result: Result<ControllerDescriptor, MeshError>
+        do throws(MeshError) {
+            result = .success(try await controller.describe())
+        } catch {
+            result = .failure(error)
+        }
+        await controller.close()
+        return ControllerReport(port: port, controller: try result.get(), isInUse: false)
     }
 
     /// Gives all controllers back.

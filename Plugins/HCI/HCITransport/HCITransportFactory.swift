@@ -8,7 +8,7 @@ public import MeshTransportAPI
 /// Makes links to Bluetooth LE devices over controllers that this program owns: the module `hci`.
 public struct HCITransportFactory: TransportFactory {
     private let loop: EventLoop
-    private let controllers: HCIControllers
+    let controllers: HCIControllers
 
     /// All its transports run on `loop`; those that name the same controller share it.
     public init(loop: EventLoop, log: LogSink) {
@@ -36,7 +36,7 @@ public struct HCITransportFactory: TransportFactory {
         return BLETransport(
             loop: loop,
             central: HCICentral(
-                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory),
+                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory, capture: hci.capture),
             settings: hci.transport,
             environment: settings.environment)
     }

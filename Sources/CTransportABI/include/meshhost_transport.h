@@ -277,10 +277,14 @@ typedef struct mh_transport_ops {
  * MH_VERB_EXAMINE  Looks whether what links need is there, changing nothing: {"devices": [{device}, ...]}, the configured
  *                  ones. The host waits 15 s.
  *                  Result: {"findings": [{"severity": "ok" | "note" | "problem", "subject": "hci0", "message": "...",
- *                  "advice": "..."}, ...]}; advice, the next step, is missing where nothing is to be done. */
+ *                  "advice": "..."}, ...]}; advice, the next step, is missing where nothing is to be done.
+ * MH_VERB_DESCRIBE Tells what is known of an adapter: {"adapter": "hci1"}, by the name that options use. One that nobody
+ *                  uses may be opened for the moment; one that somebody else uses is left to them. The host waits 15 s.
+ *                  Result: an object without secrets, as the module likes. */
 #define MH_VERB_PAIR "pair"
 #define MH_VERB_UNPAIR "unpair"
 #define MH_VERB_EXAMINE "examine"
+#define MH_VERB_DESCRIBE "describe"
 
 /* Capabilities. */
 #define MH_CAP_SCAN (1ull << 0)                  /* ops.scan looks for devices */

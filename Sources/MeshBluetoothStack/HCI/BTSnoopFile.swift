@@ -14,12 +14,15 @@ public enum BTSnoopFile {
         public var time: Int64
         /// Without H4's indicator.
         public var packet: [UInt8]
+        /// How many packets before this one are not in the file, in all.
+        public var drops: UInt32
 
-        public init(kind: HCIPacketKind, isFromController: Bool, time: Int64, packet: [UInt8]) {
+        public init(kind: HCIPacketKind, isFromController: Bool, time: Int64, packet: [UInt8], drops: UInt32 = 0) {
             self.kind = kind
             self.isFromController = isFromController
             self.time = time
             self.packet = packet
+            self.drops = drops
         }
 
         /// As it stands in a file.
@@ -31,7 +34,7 @@ public enum BTSnoopFile {
             // Bit 0: from the controller. Bit 1: a command or an event.
             let isControl = kind == .command || kind == .event
             writer.write((isFromController ? 1 as UInt32 : 0) | (isControl ? 2 : 0), .big)
-            writer.write(0 as UInt32, .big)
+            writer.write(drops, .big)
             writer.write(UInt64(bitPattern: time &+ BTSnoopFile.epoch), .big)
             writer.write(kind.rawValue)
             writer.write(contentsOf: packet)
@@ -57,7 +60,7 @@ public enum BTSnoopFile {
                 try reader.skip(4)
                 let length = Int(try reader.read(UInt32.self, .big))
                 let flags = try reader.read(UInt32.self, .big)
-                try reader.skip(4)
+                let drops = try reader.read(UInt32.self, .big)
                 let time = Int64(bitPattern: try reader.read(UInt64.self, .big))
                 guard length > 0 else { throw DecodeError(.invalidField("length"), offset: start) }
                 guard reader.remaining >= length else { break }
@@ -68,7 +71,7 @@ public enum BTSnoopFile {
                 records.append(
                     Record(
                         kind: kind, isFromController: flags & 1 == 1, time: time &- epoch,
-                        packet: try reader.readBytes(length - 1)))
+                        packet: try reader.readBytes(length - 1), drops: drops))
             }
             return records
         }

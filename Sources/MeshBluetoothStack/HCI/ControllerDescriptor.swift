@@ -25,6 +25,12 @@ public struct ControllerDescriptor: Sendable, Hashable {
 
     /// Assigned Numbers §2.2: 9 is 5.0, 13 is 5.4.
     public var hciVersion: UInt8 = 0
+    /// Its maker's own number.
+    public var hciRevision: UInt16 = 0
+    /// Of the link layer; counted as ``hciVersion``.
+    public var linkVersion: UInt8 = 0
+    /// Its maker's own number.
+    public var linkSubversion: UInt16 = 0
     /// Who made it.
     public var company: UInt16 = 0
     public var features: LEFeatures = []
@@ -35,6 +41,12 @@ public struct ControllerDescriptor: Sendable, Hashable {
     /// What this host is seen as.
     public var ownAddress = DeviceAddress(0, .public)
     public var buffers = Buffers(packetLength: 0, count: 0)
+    /// It has no buffers for LE alone: BR/EDR uses the same (Vol 4 Part E §7.8.2).
+    public var sharesBuffers = false
+    /// What it refused though it says it knows it; this host does without.
+    public var refused: [HCIOpcode] = []
+    /// It does not say which commands it knows.
+    public var hidesCommands: Bool { supportedCommands.isEmpty }
     public var family = CommandFamily.legacy
     public var acceptListSize = 0
     public var resolvingListSize = 0

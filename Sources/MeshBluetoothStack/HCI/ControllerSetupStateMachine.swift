@@ -82,7 +82,9 @@ public struct ControllerSetupStateMachine: ~Copyable, Sendable {
             guard accept(parameters, step) else { return fail(.meaninglessAnswer(step.opcode)) }
         // A status without an end to wait for: there is nothing to read, so it counts as not supported.
         case .started: if step.isRequired { return fail(.meaninglessAnswer(step.opcode)) }
-        case .refused(let status): if step.isRequired { return fail(.refused(step.opcode, status)) }
+        case .refused(let status):
+            if step.isRequired { return fail(.refused(step.opcode, status)) }
+            if !descriptor.refused.contains(step.opcode) { descriptor.refused.append(step.opcode) }
         }
         // One command for each identity, also when the list is fuller than it says.
         if step == .addToResolvingList {
@@ -171,7 +173,10 @@ public struct ControllerSetupStateMachine: ~Copyable, Sendable {
             case .readVersion:
                 let version = try HCIReturnParameters.localVersion(bytes)
                 descriptor.hciVersion = version.hciVersion
+                descriptor.hciRevision = version.hciRevision
+                descriptor.linkVersion = version.linkVersion
                 descriptor.company = version.company
+                descriptor.linkSubversion = version.linkSubversion
             case .readSupportedCommands: descriptor.supportedCommands = bytes
             case .readFeatures: descriptor.features = LEFeatures(rawValue: try HCIReturnParameters.features(bytes))
             case .readSupportedFeatures: descriptor.isDualMode = try HCIReturnParameters.features(bytes) >> 37 & 1 == 0
@@ -182,6 +187,7 @@ public struct ControllerSetupStateMachine: ~Copyable, Sendable {
                 let buffers = try HCIReturnParameters.leBuffers(bytes)
                 descriptor.buffers = .init(packetLength: buffers.length, count: buffers.count)
             case .readSharedBufferSize:
+                descriptor.sharesBuffers = true
                 let buffers = try HCIReturnParameters.sharedBuffers(bytes)
                 descriptor.buffers = .init(packetLength: buffers.length, count: buffers.count)
             case .readAcceptListSize: descriptor.acceptListSize = try HCIReturnParameters.size(bytes)

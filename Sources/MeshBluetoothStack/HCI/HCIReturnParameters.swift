@@ -9,14 +9,19 @@ enum HCIReturnParameters {
     /// §7.4.1
     struct LocalVersion {
         var hciVersion: UInt8
+        var hciRevision: UInt16
+        var linkVersion: UInt8
         var company: UInt16
+        var linkSubversion: UInt16
     }
 
     static func localVersion(_ bytes: [UInt8]) throws(DecodeError) -> LocalVersion {
         try ByteReader.decode(bytes) { (reader) throws(DecodeError) in
-            let version = try reader.read(UInt8.self)
-            try reader.skip(3)
-            return LocalVersion(hciVersion: version, company: try reader.read())
+            try LocalVersion(
+                hciVersion: reader.read(), hciRevision: reader.read(), linkVersion: reader.read(),
+                company: reader.read(),
+                // For people only, so its lack is no reason to refuse a controller.
+                linkSubversion: reader.remaining >= 2 ? reader.read() : 0)
         }
     }
 

@@ -6,7 +6,7 @@ internal import MeshTransportAPI
 internal import Synchronization
 
 /// What is around: devices to be seen and paired with, and what can be wrong with the adapter.
-extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamining {
+extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamining, TransportDescribing {
     /// Two that are seen once, then one again and again, nearer each time.
     func scan() async throws -> AsyncStream<ScanResult> {
         let (stream, continuation) = AsyncStream<ScanResult>.makeStream()
@@ -55,6 +55,11 @@ extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamini
 
     func unpair(_ settings: TransportSettings) async throws -> Bool {
         bonds.addresses.withLock { $0.remove(settings.options.string("address")) != nil }
+    }
+
+    func describe(_ adapter: String) async throws -> JSONValue {
+        guard adapter == "script0" else { throw MeshError(.adapterUnavailable, "there is no \(adapter)") }
+        return ["adapter": .string(adapter), "version": 9]
     }
 
     func examine(_ devices: [TransportSettings]) async -> [Finding] {

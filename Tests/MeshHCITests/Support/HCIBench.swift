@@ -115,7 +115,7 @@ extension HCIDeadlines {
     /// Long enough for a loop in this process, and short enough to be waited for many times.
     static var short: HCIDeadlines {
         var deadlines = HCIDeadlines()
-        deadlines.reopening = .milliseconds(5)
+        deadlines.reopening = .milliseconds(5) ... .milliseconds(20)
         deadlines.commands.commandTimeout = .milliseconds(300)
         deadlines.commands.resetRepetition = .milliseconds(50)
         deadlines.creation.cancelTimeout = .milliseconds(300)
