@@ -50,6 +50,7 @@ extension VirtualController {
             carryOut(
                 peer.eventReceived(.longTermKeyRequested(handle, random: random, diversifier: diversifier)), of: handle)
         case .updateConnection:
+            supervisionTimeouts.append(UInt16(command.parameters[8]) | UInt16(command.parameters[9]) << 8)
             // The longest interval that was asked for, then latency and timeout as they are.
             send(.connectionUpdated(handle, Array(command.parameters[4..<10])))
         case .readRemoteFeatures: send(.remoteFeatures(handle, Self.features))
@@ -71,6 +72,7 @@ extension VirtualController {
             send(.commandStatus(.createConnection, .connectionExists))
             return
         }
+        supervisionTimeouts.append(UInt16(command.parameters[19]) | UInt16(command.parameters[20]) << 8)
         guard send(.commandStatus(.createConnection)) else { return }
         initiating = address
         tellOfPeers()

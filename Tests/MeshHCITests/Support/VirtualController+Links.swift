@@ -147,6 +147,13 @@ extension VirtualController {
         flush()
     }
 
+    /// A radio asks for parameters.
+    func askForParameters(_ address: DeviceAddress, _ parameters: ConnectionParameters) {
+        guard let link = links.first(where: { $0.peer.settings.address == address }) else { return }
+        carryOut(link.peer.parameterRequest(parameters), of: link.handle)
+        flush()
+    }
+
     /// What the radio's host tells its controller.
     private func take(_ command: HCICommand, ofPeerOn handle: ConnectionHandle) {
         guard let index = link(handle) else { return }

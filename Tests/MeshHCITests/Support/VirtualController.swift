@@ -70,6 +70,8 @@ actor VirtualController {
     private(set) var sent: [ControllerPacket] = []
     /// The opcodes of all commands, in their order.
     var commands: [HCIOpcode] = []
+    /// The supervision timeouts that were asked for, in units of 10 ms.
+    var supervisionTimeouts: [UInt16] = []
     /// Packets that came while all buffers were full.
     var overruns = 0
     /// Of the host's data packets, the links they came on.

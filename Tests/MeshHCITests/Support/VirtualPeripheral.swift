@@ -53,6 +53,11 @@ final class VirtualPeripheral {
         return machine?.notification(handle, value)
     }
 
+    /// The radio asks for parameters, over signalling.
+    func parameterRequest(_ parameters: ConnectionParameters) -> [Order] {
+        follow(machine?.linkProcedureRequested(.updateParameters(parameters), now: .zero))
+    }
+
     // MARK: The link
 
     func linkMade(_ handle: ConnectionHandle, by host: DeviceAddress) {
