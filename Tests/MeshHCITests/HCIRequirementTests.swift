@@ -41,12 +41,12 @@ struct HCIRequirementTests {
         try await HCIBench.run { actor, bench in
             await bench.poweredOn()
             let received = Mutex<[[UInt8]]>([])
-            var handle: ConnectionHandle?
+            var last: ConnectionHandle?
             for round in 0..<20 {
                 await bench.controller.configure { $0.nextHandle = 0x40 }
                 let link = try await bench.connect()
-                #expect(handle == nil || handle == link.handle)
-                handle = link.handle
+                #expect(last == nil || last == link.handle)
+                last = link.handle
                 let transmit = try await bench.discover(link).transmit
                 try await link.startNotifications(of: transmit) { value in received.withLock { $0.append(Array(value)) }
                 }

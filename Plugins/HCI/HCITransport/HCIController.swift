@@ -52,6 +52,7 @@ actor HCIController {
     var outbound: ACLTransmitStateMachine?
     var sightings = DeviceSightings()
     var attempts = PairingAttemptPolicy()
+    var quality = LinkQuality()
     /// What it is and can do; nil while it cannot be used.
     var descriptor: ControllerDescriptor?
     var links: [ConnectionHandle: HCILink] = [:]

@@ -6,7 +6,7 @@ internal import MeshBluetoothStack
 /// How long a controller and its links may take. Left alone, as the machines have it; tests wait less.
 struct HCIDeadlines: Sendable {
     /// Between two attempts to open the line.
-    var reopening = ReopeningPolicy.first ... ReopeningPolicy.longest
+    var reopening = ReopeningPolicy.first...ReopeningPolicy.longest
     var commands = HCICommandFlowStateMachine<HCIController.CommandWaiter>.Configuration()
     var creation = ConnectStateMachine.Configuration()
     var client = ATTClientStateMachine<HCILink.AttributeWaiter>.Configuration()
