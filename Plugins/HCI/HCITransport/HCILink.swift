@@ -31,6 +31,9 @@ actor HCILink: GATTLink {
     var disconnectionHandler: (@Sendable (GATTError) -> Void)?
     var closers: [CheckedContinuation<Void, Never>] = []
     var securers: [CheckedContinuation<Result<AttributeDatabase.Protection, GATTError>, Never>] = []
+    /// Who waits for the peer.
+    var waits: Set<UInt64> = []
+    var lastWait: UInt64 = 0
     /// Waits for room in the queue to the controller.
     var roomWaiters: [CheckedContinuation<Void, Never>] = []
     /// By the handle of the value.
@@ -115,6 +118,19 @@ actor HCILink: GATTLink {
             self.closers.append(continuation)
             self.perform(self.machine.disconnectRequested(now: self.loop.now))
         }
+    }
+
+    /// Somebody waits for what only the peer, or the end of the link, can bring; the number is for ``abandon(_:)``.
+    func beginWait() -> UInt64 {
+        lastWait += 1
+        waits.insert(lastWait)
+        return lastWait
+    }
+
+    /// Who waited has given up: the link ends, unless the wait is over.
+    func abandon(_ number: UInt64) {
+        guard waits.contains(number) else { return }
+        perform(machine.disconnectRequested(now: loop.now))
     }
 
     func requireUp(_ operation: HCIOperation) throws(GATTError) {
