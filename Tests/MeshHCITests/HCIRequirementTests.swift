@@ -76,7 +76,7 @@ struct HCIRequirementTests {
         settings.pieceLength = 27
         var radio = VirtualPeripheral.Settings()
         radio.echoes = true
-        try await HCIBench.run(settings, radios: [radio]) { [radio] _, bench in
+        try await HCIBench.run(settings, radios: [radio]) { [radio] actor, bench in
             await bench.poweredOn()
             let link = try await bench.connect(radio)
             let found = try await bench.discover(link)

@@ -4,6 +4,7 @@
 import MeshBluetoothStack
 import MeshLoop
 import MeshTestSupport
+import MeshTransportAPI
 import Testing
 
 @testable import MeshHCITransport
