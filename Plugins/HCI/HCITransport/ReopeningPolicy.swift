@@ -17,7 +17,7 @@ struct ReopeningPolicy {
     /// Why it cannot be used; nil once it can, and before the first attempt.
     private(set) var failure: MeshError?
 
-    init(bounds: ClosedRange<Duration> = first...longest) {
+    init(bounds: ClosedRange<Duration> = ReopeningPolicy.first...ReopeningPolicy.longest) {
         self.bounds = bounds
         delay = bounds.lowerBound
     }

@@ -51,11 +51,11 @@ struct ControllerPacket: Sendable, Hashable {
         _ status: HCIStatus, _ handle: ConnectionHandle = ConnectionHandle(0),
         peer: DeviceAddress = DeviceAddress(0, .public), isEnhanced: Bool = false
     ) -> ControllerPacket {
-        let private0 = [UInt8](repeating: 0, count: isEnhanced ? 12 : 0)
+        let addresses = [UInt8](repeating: 0, count: isEnhanced ? 12 : 0)
         return ControllerPacket(
             0x3E,
             [isEnhanced ? 0x0A : 0x01, status.rawValue] + handle.rawValue.wire + [0, peer.kind.rawValue]
-                + peer.wireBytes + private0 + UInt16(12).wire + UInt16(0).wire + UInt16(500).wire + [0])
+                + peer.wireBytes + addresses + UInt16(12).wire + UInt16(0).wire + UInt16(500).wire + [0])
     }
 
     /// Connectable, with its whole name.
