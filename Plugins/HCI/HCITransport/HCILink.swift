@@ -24,6 +24,8 @@ actor HCILink: GATTLink {
     var machine: LinkStateMachine<AttributeWaiter>
     var bond: Bond?
     var timer: LoopTimer?
+    /// It ends with its controller, not with its peer.
+    var isControllerLost = false
     /// Why it has ended.
     var end: GATTError?
     /// ``close()`` was called: nobody is told of the end.
@@ -93,6 +95,7 @@ actor HCILink: GATTLink {
     }
 
     func controllerLost() {
+        isControllerLost = true
         perform(machine.controllerLost(now: loop.now))
     }
 
