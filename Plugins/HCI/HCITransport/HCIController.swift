@@ -128,8 +128,7 @@ actor HCIController {
 
     /// One timer for all machines of the controller; links have their own.
     func armTimer() {
-        let deadlines = [flow.nextDeadline, creation.nextDeadline, inbound.nextDeadline].compactMap { $0 }
-        guard let next = deadlines.min() else {
+        guard let next = flow.nextDeadline.orEarlier(creation.nextDeadline).orEarlier(inbound.nextDeadline) else {
             timer?.cancel()
             return
         }
