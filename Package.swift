@@ -164,7 +164,7 @@ let package = Package(
             "MeshHCITests",
             [
                 "MeshHCITransport", "MeshBLE", "MeshBluetoothStack", "MeshTransportAPI", "MeshLoop", "MeshWire",
-                "MeshTestSupport",
+                "MeshCrypto", "MeshTestSupport",
             ]),
         tests(
             "MeshJournalTests",

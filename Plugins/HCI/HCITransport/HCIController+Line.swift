@@ -93,12 +93,12 @@ extension HCIController {
         perform(creation.controllerLost())
         if scan != nil { perform(scan!.controllerLost()) }
         scan = nil
-        for (handle, link) in links {
-            inbound.linkClosed(handle)
-            link.assumeIsolated { $0.controllerLost() }
-        }
-        links = [:]
+        // Handles begin anew, and what was held of old ones must not be taken for a new link's.
+        inbound = InboundOrderStateMachine()
         outbound = nil
+        let ended = links.values
+        links = [:]
+        for link in ended { link.assumeIsolated { $0.controllerLost() } }
         for seeker in seekers.values { seeker.continuation.resume(returning: nil) }
         seekers = [:]
         armTimer()

@@ -32,18 +32,19 @@ actor HCIController {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let port: HCIPort
     nonisolated let log: LogSink
+    nonisolated let deadlines: HCIDeadlines
     /// Whether an adapter that is switched on is taken from whoever uses it.
     nonisolated let takesFromOthers: Bool
     // Line.
     var line: (any HCILine)?
-    var reopening = ReopeningPolicy()
+    var reopening: ReopeningPolicy
     nonisolated let capture: HCICapture?
     var runner: Task<Void, Never>?
     /// Resumed when the open line has ended.
     var lineEnd: CheckedContinuation<Void, Never>?
     var timer: LoopTimer?
     // Machines of the controller.
-    var flow = HCICommandFlowStateMachine<CommandWaiter>()
+    var flow: HCICommandFlowStateMachine<CommandWaiter>
     var setup: ControllerSetupStateMachine
     var scan: ScanStateMachine?
     var creation: ConnectStateMachine
@@ -51,6 +52,7 @@ actor HCIController {
     var outbound: ACLTransmitStateMachine?
     var sightings = DeviceSightings()
     var attempts = PairingAttemptPolicy()
+    var quality = LinkQuality()
     /// What it is and can do; nil while it cannot be used.
     var descriptor: ControllerDescriptor?
     /// Why it cannot, then.
@@ -82,7 +84,7 @@ actor HCIController {
     /// Without a file, bonds are forgotten at the end.
     init(
         loop: EventLoop, port: HCIPort, file: StateFile?, capture: CaptureSettings? = nil, takesFromOthers: Bool = true,
-        log: LogSink
+        log: LogSink, deadlines: HCIDeadlines = HCIDeadlines()
     ) {
         self.loop = loop
         self.port = port
@@ -91,15 +93,15 @@ actor HCIController {
         self.capture = capture.map { HCICapture(loop, $0, log: log.adding([("controller", "\(port)")])) }
         self.takesFromOthers = takesFromOthers
         self.log = log
+        self.deadlines = deadlines
+        reopening = ReopeningPolicy(bounds: deadlines.reopening)
         var random = SystemRandomNumberGenerator()
         var address: DeviceAddress?
         while address == nil { address = DeviceAddress.staticRandom(random.next()) }
         book = BondBook(randomAddress: address ?? DeviceAddress(0, .random))
         setup = ControllerSetupStateMachine(.init(randomAddress: book.randomAddress))
-        var configuration = ConnectStateMachine.Configuration()
-        // The deadline is the caller's, who cancels.
-        configuration.timeout = .seconds(600)
-        creation = ConnectStateMachine(configuration)
+        flow = HCICommandFlowStateMachine(deadlines.commands)
+        creation = ConnectStateMachine(deadlines.creation)
     }
 
     func takeSerial() -> UInt64 {
@@ -111,8 +113,7 @@ actor HCIController {
 
     /// One timer for all machines of the controller; links have their own.
     func armTimer() {
-        let deadlines = [flow.nextDeadline, creation.nextDeadline, inbound.nextDeadline].compactMap { $0 }
-        guard let next = deadlines.min() else {
+        guard let next = flow.nextDeadline.orEarlier(creation.nextDeadline).orEarlier(inbound.nextDeadline) else {
             timer?.cancel()
             return
         }

@@ -108,6 +108,8 @@ extension GATTError {
             }
         switch failure {
         case .linkEnded, .timedOut: self.init(.linkLost, .linkClosed, text, .pair, peer)
+        // The passkey has no part in it, and trying again may help.
+        case .encryptionFailed: self.init(.other, .connectionFailed, text, .pair, peer)
         default: self.init(.pairingFailed, .authenticationFailed, text, .pair, peer)
         }
     }

@@ -55,7 +55,8 @@ extension HCILink {
     }
 
     private func ended(_ reason: LinkProcedureStateMachine.End) {
-        let error = GATTError(reason, peerName)
+        let error: GATTError =
+            isControllerLost ? .controllerGone("\(controller.port)", .connect, peerName) : GATTError(reason, peerName)
         end = error
         timer = nil
         notificationHandlers = [:]

@@ -10,14 +10,22 @@ internal import MeshWire
 
 /// The device's attributes.
 extension HCILink {
-    /// Carries out one procedure. A caller that is cancelled still waits for its end: a request that was sent cannot be
-    /// taken back, and its own deadline ends it.
+    /// Carries out one procedure. When the caller is cancelled the link ends, and the procedure with it: a request that was
+    /// sent cannot be taken back, and no other may follow it (Core Specification 5.4, Vol 3 Part F §3.3.3).
     func request(_ procedure: GATTProcedure, _ operation: HCIOperation) async throws(GATTError) -> GATTResult {
         try requireUp(operation)
-        let result = await withCheckedContinuation { (waiter: AttributeWaiter) in
-            self.perform(self.machine.procedureRequested(procedure, waiter: waiter, now: self.loop.now))
+        if Task.isCancelled { throw .cancelled(operation, peerName) }
+        let number = beginWait()
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (waiter: AttributeWaiter) in
+                self.perform(self.machine.procedureRequested(procedure, waiter: waiter, now: self.loop.now))
+            }
+        } onCancel: { [loop] in
+            loop.perform { self.assumeIsolated { $0.abandon(number) } }
         }
+        waits.remove(number)
         switch result {
+        case .failure where Task.isCancelled: throw .cancelled(operation, peerName)
         case .success(let value): return value
         case .failure(.bearerEnded): throw end ?? .linkClosed(operation, peerName)
         case .failure(let failure): throw GATTError(failure, operation, peerName)

@@ -24,6 +24,8 @@ actor HCILink: GATTLink {
     var machine: LinkStateMachine<AttributeWaiter>
     var bond: Bond?
     var timer: LoopTimer?
+    /// It ends with its controller, not with its peer.
+    var isControllerLost = false
     /// Why it has ended.
     var end: GATTError?
     /// ``close()`` was called: nobody is told of the end.
@@ -33,6 +35,9 @@ actor HCILink: GATTLink {
     /// Waits until all is sent.
     var drainers: [CheckedContinuation<Void, Never>] = []
     var securers: [CheckedContinuation<Result<AttributeDatabase.Protection, GATTError>, Never>] = []
+    /// Who waits for the peer.
+    var waits: Set<UInt64> = []
+    var lastWait: UInt64 = 0
     /// Waits for room in the queue to the controller.
     var roomWaiters: [CheckedContinuation<Void, Never>] = []
     /// By the handle of the value.
@@ -53,12 +58,12 @@ actor HCILink: GATTLink {
         self.peerName = peerName
         self.bond = bond
         self.passkey = passkey
-        machine = LinkStateMachine(
-            connection,
-            configuration: .init(
-                security: .init(
-                    role: connection.role, bond: bond, requiresAuthentication: passkey != nil,
-                    blockedUntil: blockedUntil)))
+        var configuration = LinkStateMachine<AttributeWaiter>.Configuration(
+            security: .init(
+                role: connection.role, bond: bond, requiresAuthentication: passkey != nil, blockedUntil: blockedUntil))
+        configuration.client = controller.deadlines.client
+        configuration.procedures = controller.deadlines.procedures
+        machine = LinkStateMachine(connection, configuration: configuration)
     }
 
     var peer: GATTPeer {
@@ -95,6 +100,7 @@ actor HCILink: GATTLink {
     }
 
     func controllerLost() {
+        isControllerLost = true
         perform(machine.controllerLost(now: loop.now))
     }
 
@@ -110,6 +116,19 @@ actor HCILink: GATTLink {
     func setDisconnectionHandler(_ handler: @escaping @Sendable (GATTError) -> Void) {
         if isClosing { return }
         if let end { handler(end) } else { disconnectionHandler = handler }
+    }
+
+    /// Somebody waits for what only the peer, or the end of the link, can bring; the number is for ``abandon(_:)``.
+    func beginWait() -> UInt64 {
+        lastWait += 1
+        waits.insert(lastWait)
+        return lastWait
+    }
+
+    /// Who waited has given up: the link ends, unless the wait is over.
+    func abandon(_ number: UInt64) {
+        guard waits.contains(number) else { return }
+        perform(machine.disconnectRequested(now: loop.now))
     }
 
     func requireUp(_ operation: HCIOperation) throws(GATTError) {

@@ -42,12 +42,7 @@ public struct ATTBearerStateMachine<Waiter>: ~Copyable {
     public var subscriptions: [UInt16: UInt16] { server.subscriptions }
 
     /// When ``deadlineReached(now:)`` is due.
-    public var nextDeadline: Duration? {
-        switch (client.nextDeadline, server.nextDeadline) {
-        case (let one?, let other?): min(one, other)
-        case (let one, let other): one ?? other
-        }
-    }
+    public var nextDeadline: Duration? { client.nextDeadline.orEarlier(server.nextDeadline) }
 
     // MARK: Inputs
 

@@ -79,8 +79,8 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
 
     /// When ``deadlineReached(now:)`` is due.
     public var nextDeadline: Duration? {
-        [bearer.nextDeadline, signalling.nextDeadline, security.nextDeadline, procedures.nextDeadline].compactMap { $0 }
-            .min()
+        bearer.nextDeadline.orEarlier(signalling.nextDeadline).orEarlier(security.nextDeadline)
+            .orEarlier(procedures.nextDeadline)
     }
 
     public var mtu: Int { bearer.mtu }
