@@ -11,6 +11,7 @@ struct HCICentral: GATTCentral {
     /// Where bonds are kept; empty for nowhere.
     let bondDirectory: String
     var capture: CaptureSettings?
+    var options = HCILinkOptions()
 
     var adapterName: String {
         get async { "the controller at \(port)" }
@@ -26,7 +27,7 @@ struct HCICentral: GATTCentral {
     func adopt(_ request: GATTConnectRequest) async throws(GATTError) -> (any GATTLink)? { nil }
 
     func connect(_ request: GATTConnectRequest) async throws(GATTError) -> any GATTLink {
-        try await controllers.controller(at: port, bonds: bondDirectory, capture: capture).connect(request)
+        try await controllers.controller(at: port, bonds: bondDirectory, capture: capture).connect(request, options)
     }
 
     func removeBond(_ target: BLETarget) async throws(GATTError) {

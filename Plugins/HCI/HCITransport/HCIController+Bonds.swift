@@ -29,7 +29,7 @@ extension HCIController {
         let peers = bondedPeers(target)
         for peer in peers { book[own, peer] = nil }
         if !peers.isEmpty { saveBonds() }
-        for link in links.values where isMeant(link.connection.peer, target) { await link.end() }
+        for link in links.values where isMeant(identity(of: link.connection.peer), target) { await link.end() }
         return !peers.isEmpty
     }
 
@@ -55,7 +55,7 @@ extension HCIController {
     }
 
     /// Writes the book. Changes that come while it is being written share the next write.
-    private func saveBonds() {
+    func saveBonds() {
         // What could not be read must not be replaced.
         guard let file, hasLoadedBonds else { return }
         hasUnsavedBonds = true

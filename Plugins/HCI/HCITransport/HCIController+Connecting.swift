@@ -15,11 +15,13 @@ extension HCIController {
         var continuation: CheckedContinuation<(ConnectStateMachine.Result, HCILink?), Never>
     }
 
-    func connect(_ request: GATTConnectRequest) async throws(GATTError) -> HCILink {
+    func connect(
+        _ request: GATTConnectRequest, _ options: HCILinkOptions = HCILinkOptions()
+    ) async throws(GATTError) -> HCILink {
         let peer = request.target.description
         _ = try await usable(.connect, peer)
         guard await turns.take() else { throw .cancelled(.connect, peer) }
-        let outcome = await makeLink(request)
+        let outcome = await makeLink(request, options)
         await turns.pass()
         let link = try outcome.get()
         do throws(GATTError) {
@@ -31,7 +33,9 @@ extension HCIController {
         return link
     }
 
-    private func makeLink(_ request: GATTConnectRequest) async -> Result<HCILink, GATTError> {
+    private func makeLink(
+        _ request: GATTConnectRequest, _ options: HCILinkOptions
+    ) async -> Result<HCILink, GATTError> {
         let peer = request.target.description
         while true {
             let address = await find(request.target)
@@ -43,7 +47,7 @@ extension HCIController {
             }
             let (result, link) = await create(
                 ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind), descriptor,
-                LinkSettings(passkey: request.passkey), request.target.name ?? peer)
+                LinkSettings(passkey: request.passkey, options: options), request.target.name ?? peer)
             if let link { return .success(link) }
             // For those who scan: it is looked for again, together with them.
             if result == .cancelled, isCreationInterrupted, !Task.isCancelled { continue }
@@ -53,10 +57,12 @@ extension HCIController {
     }
 
     /// The address to connect to; nil when the task is cancelled or the controller is lost. A full address needs no
-    /// search, for the controller waits for its advertisement; but that would keep it from scanning for others.
+    /// search, for the controller waits for its advertisement; but that would keep it from scanning for others. A device that
+    /// may advertise another address is looked for.
     private func find(_ target: BLETarget) async -> DeviceAddress? {
         if scanners.isEmpty, case .address(let address) = target, let kind = address.kind {
-            return DeviceAddress(address.value, kind == .public ? .public : .random)
+            let address = DeviceAddress(address.value, kind == .public ? .public : .random)
+            if !mayBePrivate(address) { return address }
         }
         return await seek(target)
     }
@@ -112,11 +118,14 @@ extension HCIController {
             guard case .connected(let connection) = result, let descriptor else {
                 return connecting.continuation.resume(returning: (result, nil))
             }
+            let identity = identity(of: connection.peer)
+            let bond = bond(of: identity)
             let link = HCILink(
-                self, connection, own: descriptor.ownAddress, peerName: connecting.peerName,
-                bond: bond(of: connection.peer), passkey: connecting.settings.passkey,
-                blockedUntil: attempts.blockedUntil(connection.peer, now: loop.now))
-            found[connecting.peerName] = connection.peer
+                self, connection, own: descriptor.ownAddress, peerName: connecting.peerName, bond: bond,
+                database: bond?.database ?? databases[identity],
+                tuning: connecting.settings.options.tuning(on: descriptor), passkey: connecting.settings.passkey,
+                blockedUntil: attempts.blockedUntil(identity, now: loop.now))
+            found[connecting.peerName] = identity
             begin(link)
             connecting.continuation.resume(returning: (result, link))
         }

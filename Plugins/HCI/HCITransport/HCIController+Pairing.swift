@@ -10,7 +10,7 @@ internal import MeshTransportAPI
 extension HCIController {
     /// Pairs with a device, over the link that it has or one of its own.
     func pair(
-        _ request: GATTConnectRequest, _ settings: BLETransportSettings
+        _ request: GATTConnectRequest, _ settings: BLETransportSettings, _ options: HCILinkOptions
     ) async throws(MeshError) -> PairingReport {
         let target = request.target
         do throws(GATTError) {
@@ -22,12 +22,12 @@ extension HCIController {
             return PairingReport(
                 address: BLEAddress(peer).text, name: name(of: peer, target), wasBonded: true, usedPasskey: false)
         }
-        if let link = links.values.first(where: { isMeant($0.connection.peer, target) }) {
+        if let link = links.values.first(where: { isMeant(identity(of: $0.connection.peer), target) }) {
             return try await pair(over: link, settings, target)
         }
         let link = try await loop.within(
             settings.connectionTimeout, "\(target) was not reached within \(settings.connectionTimeout.optionText)"
-        ) { () async throws(GATTError) in try await self.connect(request) }
+        ) { () async throws(GATTError) in try await self.connect(request, options) }
         do throws(MeshError) {
             let report = try await pair(over: link, settings, target)
             await link.close()
@@ -44,7 +44,7 @@ extension HCIController {
         let outcome = try await loop.within(
             settings.pairingTimeout, "the pairing took longer than \(settings.pairingTimeout.optionText)"
         ) { () async throws(GATTError) in try await link.pair() }
-        let peer = link.connection.peer
+        let peer = await link.identity
         return PairingReport(
             address: BLEAddress(peer).text, name: name(of: peer, target), wasBonded: outcome.wasBonded,
             usedPasskey: outcome.usedPasskey)

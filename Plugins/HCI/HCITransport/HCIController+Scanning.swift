@@ -79,13 +79,13 @@ extension HCIController {
 
     /// What was last heard of the device.
     func lastSighting(of target: BLETarget) -> GATTPeer? {
-        guard let sighting = sightings.all.filter({ target.matches($0) }).max(by: { $0.lastHeard < $1.lastHeard })
+        guard let sighting = sightings.all.filter({ target.matches($0, identity(of: $0.address)) }).max(by: { $0.lastHeard < $1.lastHeard })
         else {
             return nil
         }
         return GATTPeer(
             address: BLEAddress(sighting.address), name: sighting.name ?? "", rssi: sighting.rssi.map { Int($0) },
-            isBonded: bond(of: sighting.address) != nil)
+            isBonded: bond(of: identity(of: sighting.address)) != nil)
     }
 
     // MARK: The controller
@@ -94,7 +94,7 @@ extension HCIController {
         guard let sighting = sightings.reportReceived(report, now: loop.now) else { return }
         if !scanners.isEmpty { tellScanners(ScanResult(sighting)) }
         guard sighting.isConnectable else { return }
-        for (serial, seeker) in seekers where seeker.target.matches(sighting) {
+        for (serial, seeker) in seekers where seeker.target.matches(sighting, identity(of: sighting.address)) {
             seekers[serial] = nil
             seeker.continuation.resume(returning: sighting.address)
         }
@@ -152,10 +152,11 @@ extension BLETarget {
         if case .name(let name) = self { name } else { nil }
     }
 
-    func matches(_ sighting: DeviceSightings.Sighting) -> Bool {
+    /// `identity` is the address that the device keeps, where it advertises another.
+    func matches(_ sighting: DeviceSightings.Sighting, _ identity: DeviceAddress) -> Bool {
         switch self {
         case .name(let name): sighting.name == name
-        case .address(let address): address.matches(BLEAddress(sighting.address))
+        case .address(let address): address.matches(BLEAddress(identity))
         }
     }
 }

@@ -26,6 +26,7 @@ actor HCIController {
 
     struct LinkSettings: Sendable {
         var passkey: BLEPasskey?
+        var options = HCILinkOptions()
     }
 
     nonisolated let loop: EventLoop
@@ -53,9 +54,11 @@ actor HCIController {
     var sightings = DeviceSightings()
     var attempts = PairingAttemptPolicy()
     var quality = LinkQuality()
+    var resolver = IdentityResolver()
+    /// Attributes of devices without a bond, for as long as this program runs.
+    var databases: [DeviceAddress: RemoteDatabase] = [:]
     /// What it is and can do; nil while it cannot be used.
     var descriptor: ControllerDescriptor?
-    /// Why it cannot, then.
     var links: [ConnectionHandle: HCILink] = [:]
     /// By name, the device that was last found by it.
     var found: [String: DeviceAddress] = [:]

@@ -25,7 +25,8 @@ extension HCITransportFactory: TransportPairing {
         let transport = hci.transport
         let request = GATTConnectRequest(
             target: transport.target, passkey: transport.passkey, service: transport.profile.service)
-        return try await controllers.controller(at: hci.controller, bonds: hci.bondDirectory).pair(request, transport)
+        return try await controllers.controller(at: hci.controller, bonds: hci.bondDirectory).pair(
+            request, transport, hci.link)
     }
 
     public func unpair(_ settings: TransportSettings) async throws -> Bool {

@@ -37,7 +37,8 @@ public struct HCITransportFactory: TransportFactory {
         return BLETransport(
             loop: loop,
             central: HCICentral(
-                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory, capture: hci.capture),
+                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory, capture: hci.capture,
+                options: hci.link),
             settings: hci.transport,
             environment: settings.environment)
     }
