@@ -71,6 +71,7 @@ let package = Package(
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         // OpenSSL is loaded when it is first needed, not linked, so there is no pkgConfig (Sources/COpenSSL/shim.h).
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+        .target(name: "CSerialLine", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
         .target(name: "CTransportABI", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
         .target(
             name: "CToml", cxxSettings: [.define("TOML_EXCEPTIONS", to: "0"), .define("TOML_HEADER_ONLY", to: "1")]),
@@ -82,7 +83,7 @@ let package = Package(
         // contracts
         swiftTarget("MeshTransportAPI"),
         // runtime
-        swiftTarget("MeshLoop", ["CLibUV"]),
+        swiftTarget("MeshLoop", ["CLibUV", "CSerialLine"]),
         swiftTarget("MeshDBus", ["CDBus", "MeshLoop"]),
         swiftTarget("MeshBLE", ["MeshTransportAPI", "MeshLoop", "MeshWire"]),
         swiftTarget("MeshRuntime", ["MeshTransportAPI", "MeshLoop"]),

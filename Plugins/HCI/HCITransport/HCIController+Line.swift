@@ -49,6 +49,8 @@ extension HCIController {
                 opened = LoopStream(tcp: loop)
                 try await opened.connect(to: address)
                 opened.setNoDelay()
+            case .serial(let line):
+                opened = try await LoopStream.open(line, on: loop)
             }
             guard !Task.isCancelled else { return opened.close() }
             stream = opened

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import MeshLoop
+
 /// Where a controller speaks H4 (Core Specification 5.4, Vol 4 Part A).
 enum HCIPort: Sendable, Hashable {
     case unix(path: String)
     case tcp(host: String, port: UInt16)
+    case serial(SerialLine)
 
-    /// Reads `unix:PATH` and `tcp:HOST:PORT`; an IPv6 address stands in brackets. Nil for anything else.
+    /// Reads `unix:PATH`, `tcp:HOST:PORT` with an IPv6 address in brackets, and `h4:PATH`, `h4:PATH@BAUD` and
+    /// `h4:PATH@BAUD,rtscts` for a serial port. Nil for anything else.
     init?(_ text: String) {
         guard let colon = text.firstIndex(of: ":") else { return nil }
         let rest = text[text.index(after: colon)...]
@@ -21,6 +25,9 @@ enum HCIPort: Sendable, Hashable {
             if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
             if host.isEmpty { return nil }
             self = .tcp(host: String(host), port: port)
+        case "h4":
+            guard let line = SerialLine(h4: rest) else { return nil }
+            self = .serial(line)
         default: return nil
         }
     }
@@ -32,6 +39,7 @@ extension HCIPort: CustomStringConvertible {
         switch self {
         case .unix(let path): "unix:\(path)"
         case .tcp(let host, let port): host.contains(":") ? "tcp:[\(host)]:\(port)" : "tcp:\(host):\(port)"
+        case .serial(let line): "h4:\(line.path)@\(line.baud)\(line.hardwareFlowControl ? ",rtscts" : "")"
         }
     }
 }
@@ -40,5 +48,22 @@ extension HCIPort {
     /// The same for the name of a file: whatever is no letter or digit is a hyphen.
     var fileName: String {
         String(description.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" })
+    }
+}
+
+extension SerialLine {
+    /// `PATH[@BAUD[,rtscts]]`, with 115200 baud and no flow control by default. A path begins with `/`. Both lines stay on: a
+    /// dongle with a USB port of its own sends only then, a UART has no DTR.
+    fileprivate init?(h4 text: Substring) {
+        guard text.hasPrefix("/") else { return nil }
+        guard let at = text.lastIndex(of: "@") else {
+            self.init(path: String(text))
+            return
+        }
+        let options = text[text.index(after: at)...].split(separator: ",", omittingEmptySubsequences: false)
+        guard let first = options.first, first.allSatisfy(\.isNumber), let baud = UInt32(first), baud > 0,
+            options.count == 1 || options.dropFirst() == ["rtscts"]
+        else { return nil }
+        self.init(path: String(text[..<at]), baud: baud, hardwareFlowControl: options.count == 2)
     }
 }

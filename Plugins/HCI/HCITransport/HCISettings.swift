@@ -16,7 +16,9 @@ struct HCISettings: Sendable, Hashable {
         BLETransportSettings.targetOptions + [
             OptionSpec(
                 "controller", .string, default: "",
-                help: "Where the controller speaks H4, which nobody else may use: unix:PATH or tcp:HOST:PORT."),
+                help:
+                    "Where the controller speaks H4, which nobody else may use: unix:PATH, tcp:HOST:PORT or h4:PATH@BAUD."
+            ),
             OptionSpec(
                 "bond_dir", .string, default: "/var/lib/meshhost",
                 help: "The folder that the keys of paired devices are kept in, in a file for each controller."),
