@@ -84,6 +84,7 @@ let package = Package(
         swiftTarget("MeshTransportAPI"),
         // runtime
         swiftTarget("MeshLoop", ["CLibUV", "CSerialLine"]),
+        swiftTarget("MeshStream", ["MeshTransportAPI", "MeshLoop", "MeshWire"]),
         swiftTarget("MeshDBus", ["CDBus", "MeshLoop"]),
         swiftTarget("MeshBLE", ["MeshTransportAPI", "MeshLoop", "MeshWire"]),
         swiftTarget("MeshRuntime", ["MeshTransportAPI", "MeshLoop"]),
@@ -107,7 +108,8 @@ let package = Package(
         .executableTarget(name: "meshhost", dependencies: ["MeshDaemon"], swiftSettings: common),
         // modules
         swiftTarget(
-            "MeshTCPTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire"], path: "Plugins/TCP/TCPTransport"),
+            "MeshTCPTransport", ["MeshTransportAPI", "MeshLoop", "MeshStream", "MeshWire"],
+            path: "Plugins/TCP/TCPTransport"),
         moduleTarget("TCPModule", ["MeshTCPTransport"], path: "Plugins/TCP/TCPModule"),
         swiftTarget(
             "MeshMockTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire", "MeshCompanion"],
