@@ -51,12 +51,14 @@ let package = Package(
         .library(name: "MeshModuleSDK", targets: ["MeshModuleSDK"]),
         .library(name: "MeshTransportTesting", targets: ["MeshTransportTesting"]),
         .library(name: "MeshTCPTransport", targets: ["MeshTCPTransport"]),
+        .library(name: "MeshSerialTransport", targets: ["MeshSerialTransport"]),
         .library(name: "MeshMockTransport", targets: ["MeshMockTransport"]),
         .library(name: "MeshBLE", targets: ["MeshBLE"]),
         .library(name: "MeshDBus", targets: ["MeshDBus"]),
         .library(name: "MeshBlueZTransport", targets: ["MeshBlueZTransport"]),
         // Modules: what the daemon loads when a config names them.
         .library(name: "meshhost-tcp", type: .dynamic, targets: ["TCPModule"]),
+        .library(name: "meshhost-serial", type: .dynamic, targets: ["SerialModule"]),
         .library(name: "meshhost-mock", type: .dynamic, targets: ["MockModule"]),
         .library(name: "meshhost-bluez", type: .dynamic, targets: ["BlueZModule"]),
         // Modules that only the tests load.
@@ -111,6 +113,10 @@ let package = Package(
             "MeshTCPTransport", ["MeshTransportAPI", "MeshLoop", "MeshStream", "MeshWire"],
             path: "Plugins/TCP/TCPTransport"),
         moduleTarget("TCPModule", ["MeshTCPTransport"], path: "Plugins/TCP/TCPModule"),
+        swiftTarget(
+            "MeshSerialTransport", ["MeshTransportAPI", "MeshLoop", "MeshStream", "MeshWire"],
+            path: "Plugins/Serial/SerialTransport"),
+        moduleTarget("SerialModule", ["MeshSerialTransport"], path: "Plugins/Serial/SerialModule"),
         swiftTarget(
             "MeshMockTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire", "MeshCompanion"],
             path: "Plugins/Mock/MockTransport"),
@@ -186,7 +192,7 @@ let package = Package(
             "TransportConformanceTests",
             [
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
-                "MeshMockTransport", "MeshTestSupport",
+                "MeshSerialTransport", "MeshMockTransport", "MeshTestSupport",
             ]),
         tests(
             "MeshDaemonTests",
