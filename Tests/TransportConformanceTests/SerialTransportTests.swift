@@ -150,9 +150,9 @@ struct SerialTransportTests {
             for _ in 0..<1_000 {
                 #expect(await meshError { try await transport.connect() }?.code == .adapterUnavailable)
             }
+            // One wait for the port, which may have begun to watch a folder, and nothing of those before it.
             let handles = await LoopActor(transport.loop).run { $0.loop.openHandles }
-            // One wait for the port, and nothing of those before it.
-            #expect(handles.sorted() == ["fs_event", "timer"])
+            #expect([["timer"], ["poll", "timer"]].contains(handles), "\(handles)")
         }
     }
 

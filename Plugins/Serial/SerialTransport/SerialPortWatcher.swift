@@ -13,15 +13,22 @@ public import MeshLoop
 public final class SerialPortWatcher: @unchecked Sendable {
     /// One who waits. Dropping it ends the wait; on the loop's thread.
     final class Wait {
-        fileprivate let look: () -> Void
+        /// The folder where what is waited for would appear.
         fileprivate let folder: () -> String
+        /// Looks at what is there; whether to go on waiting.
+        fileprivate let look: () -> Bool
         fileprivate var watch: LoopFolderWatch?
-        fileprivate var watched = ""
+        /// Nil once the wait is over.
         fileprivate var timer: LoopTimer?
 
-        fileprivate init(folder: @escaping () -> String, look: @escaping () -> Void) {
+        fileprivate init(folder: @escaping () -> String, look: @escaping () -> Bool) {
             self.folder = folder
             self.look = look
+        }
+
+        fileprivate func end() {
+            timer = nil
+            watch = nil
         }
     }
 
@@ -34,6 +41,8 @@ public final class SerialPortWatcher: @unchecked Sendable {
     private static let settling = Duration.milliseconds(100)
     /// Before the first look: who waits has just found that the port is gone, and what it reports of that comes first.
     private static let firstLook = Duration.milliseconds(300)
+    /// Between two looks where the kernel's limit of watches is reached.
+    private static let unwatchedLook = Duration.seconds(2)
 
     private let loop: EventLoop
     let catalogue: SerialPortCatalogue
@@ -53,60 +62,56 @@ public final class SerialPortWatcher: @unchecked Sendable {
     /// Ends all waiting, for good.
     public func close() {
         isClosed = true
-        for entry in entries { entry.wait.map(end) }
+        for entry in entries { entry.wait?.end() }
         entries = []
     }
 
-    /// Calls `body` once the port is there and can be opened.
+    /// Calls `body` once, when the port is there and can be opened.
     func whenUsable(_ choice: SerialChoice, _ body: @escaping () -> Void) -> Wait {
-        var isTold = false
-        return begin(folder: { [catalogue] in catalogue.folderToWatch(for: choice) }) { [catalogue] in
-            guard !isTold, catalogue.isUsable(choice) else { return }
-            isTold = true
+        begin(folder: { [catalogue] in catalogue.folderToWatch(for: choice) }) { [catalogue] in
+            guard catalogue.isUsable(choice) else { return true }
             body()
+            return false
         }
     }
 
     /// Calls `body` some moments from now, and after each change of the ports.
     func atEachChange(_ body: @escaping () -> Void) -> Wait {
-        begin(folder: { [catalogue] in catalogue.root + "/dev" }, look: body)
+        begin(folder: { [catalogue] in catalogue.root + "/dev" }) {
+            body()
+            return true
+        }
     }
 
-    private func begin(folder: @escaping () -> String, look: @escaping () -> Void) -> Wait {
+    private func begin(folder: @escaping () -> String, look: @escaping () -> Bool) -> Wait {
         let wait = Wait(folder: folder, look: look)
         guard !isClosed else { return wait }
         entries.removeAll { $0.wait == nil }
         entries.append(Entry(wait: wait))
         wait.timer = LoopTimer(loop)
-        watch(wait)
         schedule(wait, Self.firstLook)
         return wait
     }
 
-    private func end(_ wait: Wait) {
-        wait.timer = nil
-        wait.watch = nil
-    }
-
+    /// A look that is to come soon anyway is not put off.
     private func schedule(_ wait: Wait, _ delay: Duration) {
         guard let timer = wait.timer, !timer.isScheduled else { return }
         timer.schedule(after: delay) { [weak self, weak wait] in
-            guard let self, let wait else { return }
-            wait.look()
-            watch(wait)
+            if let self, let wait { look(wait) }
         }
     }
 
-    /// Where the kernel's limit of watches is reached, the first look is the last; the host tries now and then all the same.
-    private func watch(_ wait: Wait) {
-        let folder = wait.folder()
-        guard wait.timer != nil, folder != wait.watched || wait.watch == nil else { return }
-        wait.watched = folder
-        wait.watch = try? LoopFolderWatch(loop, folder: folder) { [weak self, weak wait] in
-            guard let self, let wait else { return }
-            // The folder itself may be gone, and another of its name be there later.
-            if wait.folder() != wait.watched { wait.watched = "" }
-            schedule(wait, Self.settling)
-        }
+    /// Watches first, then looks, so that nothing is missed in between. The watch is a new one each time: the folder may have
+    /// gone, and another of its name have come.
+    private func look(_ wait: Wait) {
+        var folder: String
+        repeat {
+            folder = wait.folder()
+            wait.watch = try? LoopFolderWatch(loop, folder: folder) { [weak self, weak wait] in
+                if let self, let wait { schedule(wait, Self.settling) }
+            }
+        } while wait.watch != nil && wait.folder() != folder
+        guard wait.look() else { return wait.end() }
+        if wait.watch == nil { schedule(wait, Self.unwatchedLook) }
     }
 }

@@ -50,6 +50,6 @@ extension SerialPortCatalogue {
                 .note, device, "\(path) is there (\(board.name)), but may be another port after a restart",
                 advice: "write path = \"\(stable)\"")
         }
-        return Finding(.ok, device, "\(path) is there and free (\(board.name))")
+        return Finding(.ok, device, "\(path) is there (\(board.name))")
     }
 }

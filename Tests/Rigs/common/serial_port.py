@@ -14,21 +14,21 @@ class SerialPort:
 
     def __init__(self, folder, radio_port):
         self.path, self.radio_port = os.path.join(folder, "by-id", "usb-Radio-if00"), radio_port
-        self.device = self.port = None
+        self.device = None
         self.heard = bytearray()                  # what the host has sent since the last plugging in
 
     async def plug(self):
         reader, self.writer = await asyncio.open_connection("127.0.0.1", self.radio_port)
-        self.device, self.port = pty.openpty()    # the port stays open, so that hosts may come and go
-        tty.setraw(self.device)
-        tty.setraw(self.port)
+        self.device, port = pty.openpty()
+        tty.setraw(port)
         os.set_blocking(self.device, False)
         self.heard.clear()
         self.outgoing = bytearray()
-        asyncio.get_running_loop().add_reader(self.device, self._readable)
+        self._read_on(self.device)
         self.task = asyncio.ensure_future(self._from_radio(reader))
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        os.symlink(os.ttyname(self.port), self.path)
+        os.symlink(os.ttyname(port), self.path)
+        os.close(port)                            # nobody but the host may have it open
         return self
 
     def unplug(self):
@@ -43,8 +43,7 @@ class SerialPort:
         self.task.cancel()
         self.writer.transport.abort()
         os.close(self.device)
-        os.close(self.port)
-        self.device = self.port = None
+        self.device = None
 
     async def close(self):
         self.unplug()
@@ -54,11 +53,20 @@ class SerialPort:
         self.outgoing += data
         self._writable()
 
+    def _read_on(self, device):
+        if device == self.device:
+            asyncio.get_running_loop().add_reader(device, self._readable)
+
     def _readable(self):
-        with contextlib.suppress(OSError):
+        try:
             data = os.read(self.device, 4096)
-            self.heard += data
-            self.writer.write(data)
+        except OSError:                           # nobody has the port open, and nothing tells when somebody does
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self.device)
+            loop.call_later(0.02, self._read_on, self.device)
+            return
+        self.heard += data
+        self.writer.write(data)
 
     async def _from_radio(self, reader):
         while data := await reader.read(4096):
