@@ -29,6 +29,7 @@ extension HCIPort {
                 try await stream.connect(to: address)
                 stream.setNoDelay()
                 return ByteLine(stream)
+            case .serial(let line): return ByteLine(try await LoopStream.open(line, on: loop))
             case .adapter: break
             }
         } catch {
