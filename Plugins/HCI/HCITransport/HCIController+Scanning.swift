@@ -79,7 +79,10 @@ extension HCIController {
 
     /// What was last heard of the device.
     func lastSighting(of target: BLETarget) -> GATTPeer? {
-        guard let sighting = sightings.all.filter({ target.matches($0, identity(of: $0.address)) }).max(by: { $0.lastHeard < $1.lastHeard })
+        guard
+            let sighting = sightings.all.filter({ target.matches($0, identity(of: $0.address)) }).max(by: {
+                $0.lastHeard < $1.lastHeard
+            })
         else {
             return nil
         }

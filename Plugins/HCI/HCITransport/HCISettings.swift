@@ -58,7 +58,8 @@ struct HCISettings: Sendable, Hashable {
         guard let transport, let controller, let link, issues.isEmpty else { return (nil, issues) }
         return (
             HCISettings(
-                transport: transport, controller: controller, bondDirectory: bondDirectory, capture: capture, link: link),
+                transport: transport, controller: controller, bondDirectory: bondDirectory, capture: capture, link: link
+            ),
             []
         )
     }
