@@ -110,13 +110,15 @@ async def a_radio_that_lost_its_bond_waits_for_a_person(rig):
 
 
 async def a_radio_that_lost_its_bond_is_paired_anew_where_that_is_allowed(rig):
-    air = await Dongle.bound(rig, stale_bond_repairs=1)
+    # Only a bond that was good for something is made anew: the companion behind it has taken commands.
+    radios = await rig.radios("--count", 1)
+    air = await Dongle.bound(rig, ble(name="Roof", address=ROOF, bridge=radios.ports[0]), protocol="companion",
+                             stale_bond_repairs=1)
     await air.tell("radio", "forget Roof")
     await air.tell("radio", "terminate Roof")
     await air.down()
     await air.host.ready("roof")
     equal(air.radio.count("paired"), 2, "pairings")
-    await air.burst(await air.frames(), 20)
 
 
 async def a_companion_is_shared_over_two_small_buffers(rig):
@@ -252,8 +254,7 @@ async def a_controller_that_is_pulled_is_used_again_when_it_is_back(rig):
     air = await Dongle.bound(rig)
     air.host.events.mark()
     await air.tell("radio", "unplug")
-    end = await air.down()
-    equal(end["code"], "adapter.unavailable", str(end)) if end["code"].startswith("adapter") else None
+    await air.down()
     await air.waiting("adapter")
     await air.tell("radio", "plug")
     await air.host.ready("roof")
@@ -291,8 +292,18 @@ async def a_controller_that_is_not_there_is_told_of_in_its_own_words(rig):
     air = await Dongle.make(rig)
     air.host.configure(air.hci(controller="unix:/nonexistent/hci0"))
     await air.host.start()
-    why = await air.waiting("adapter")
-    assert "unix:/nonexistent/hci0" in why["text"] and "dongle" not in why["text"], why
+    await air.waiting("adapter")
+    line = await air.host.process.error_line("cannot be opened")
+    assert "unix:/nonexistent/hci0" in line and "is the option controller right" in line, line
+
+
+async def a_controller_that_is_away_holds_up_no_other(rig):
+    air = await Dongle.make(rig)
+    air.host.configure(air.hci("barn", controller="unix:/nonexistent/hci0"), air.hci(pin=PIN))
+    await air.host.start()
+    await air.host.ready("roof")
+    why = await air.waiting("adapter", "barn")
+    assert "unix:/nonexistent/hci0" in why["text"], why
 
 
 async def wrong_options_are_told_with_their_place(rig):

@@ -34,6 +34,7 @@ extension HCIController {
     func noteOutage(_ outage: HCIOutage) {
         guard descriptor == nil, outage != self.outage else { return }
         self.outage = outage
+        log(.notice, "the controller cannot be used", [("controller", "\(port)"), ("why", outage.text(port))])
         tellState()
     }
 
@@ -47,7 +48,7 @@ extension HCIController {
         timer.cancel()
     }
 
-    private func settled() {
+    func settled() {
         let waiting = settlers
         settlers = []
         for waiter in waiting { waiter.resume() }
