@@ -197,6 +197,15 @@ async def one_that_is_not_configured_is_paired_with_through_a_named_controller(r
     assert status != 0 and "controller" in err, err
 
 
+async def keys_that_cannot_be_stored_are_told_of(rig):
+    air = await Dongle.make(rig)
+    air.host.configure(air.hci(pin=PIN, bond_dir=air.bonds + "/nowhere"))
+    status, _, err = await air.host.cli("pair", "roof", "--config", air.host.config)
+    assert status != 0 and "bond_dir" in err and "nowhere" in err, err
+    document = await air.host.json("doctor", "--config", air.host.config, status=69)
+    assert any(each["subject"] == "bond_dir" and each["severity"] == "problem" for each in document["findings"]), document
+
+
 def _found(document):
     return {each["address"].partition("/")[0]: each for each in document["devices"]}
 

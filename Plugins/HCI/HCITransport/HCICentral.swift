@@ -12,7 +12,7 @@ struct HCICentral: GATTCentral {
     let bondDirectory: String
 
     var adapterName: String {
-        get async { "the controller at \(port)" }
+        get async { "\(port)" }
     }
 
     func observeState(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> any GATTObservation {
