@@ -4,6 +4,7 @@
 Tests/Rigs/hci/matrix."""
 import asyncio
 import os
+import signal
 
 from hci_worlds import BARN, PIN, ROOF, Dongle, ble, equal, eventually, share
 from meshcore_cli import meshcore_cli
@@ -257,6 +258,49 @@ async def two_devices_share_a_controller(rig):
     await air.tell("radio", "terminate Barn")
     await air.host.ready("barn")
     equal(air.host.events.count("link.down", device="roof"), 0, "ends of the other link")
+
+
+async def the_daemon_leaves_no_device_connected(rig):
+    air = await Dongle.bound(rig)
+    mark = air.radio.mark()
+    equal(await air.host.stop(), 0)
+    equal([each["reason"] for each in air.radio.all("disconnected", mark)], ["0x13"], "ends that the radio saw")
+    await air.radio.event("host_detached")
+
+
+async def after_a_kill_the_next_start_takes_the_device_over(rig):
+    air = await Dongle.bound(rig)
+    air.host.process.kill(signal.SIGKILL)
+    await air.host.process.ended()
+    await air.host.start()
+    await air.host.ready("roof")
+    await air.burst(await air.frames(), 50)
+    equal(air.radio.count("paired"), 1, "pairings")
+
+
+async def a_device_out_of_range_is_waited_for(rig):
+    air = await Dongle.bound(rig)
+    await air.tell("radio", "gone Roof")
+    await air.down()
+    await air.waiting("backoff")
+    await air.tell("radio", "back Roof")
+    await air.host.ready("roof")
+    await air.burst(await air.frames(), 20)
+
+
+async def a_controller_that_falls_silent_is_reset_and_used_again(rig):
+    air = await Dongle.bound(rig)
+    air.host.events.mark()
+    await air.tell("radio", "hwerror")
+    await air.down()
+    await air.host.ready("roof")
+    await air.tell("radio", "mute")
+    await air.tell("radio", "timeout")
+    air.host.events.mark()
+    equal((await air.host.cli("device", "roof", "disconnect"))[0], 0)
+    await air.tell("radio", "unmute")
+    equal((await air.host.cli("device", "roof", "connect"))[0], 0)
+    await air.host.ready("roof")
 
 
 async def a_controller_that_is_pulled_is_used_again_when_it_is_back(rig):
