@@ -22,6 +22,7 @@ extension HCIController {
         runner?.cancel()
         for scanner in scanners.values { scanner.continuation.finish() }
         scanners = [:]
+        settled()
         dropLine()
         await runner?.value
         self.runner = nil
