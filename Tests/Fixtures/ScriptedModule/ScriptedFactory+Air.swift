@@ -27,10 +27,12 @@ extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamini
     }
 
     /// Devices whose script is `count` are all that is seen then.
-    func scan(around devices: [TransportSettings]) async throws -> AsyncStream<ScanResult> {
+    func scan(
+        around devices: [TransportSettings]
+    ) async throws -> AsyncThrowingStream<ScanResult, any Error> {
         let counting = devices.filter { $0.options.string("script") == "count" }
         guard !counting.isEmpty else { return try await scan() }
-        let (stream, continuation) = AsyncStream<ScanResult>.makeStream()
+        let (stream, continuation) = AsyncThrowingStream.makeStream(of: ScanResult.self)
         for device in counting {
             continuation.yield(
                 ScanResult(address: device.options.string("address"), name: device.device, rssi: nil))
