@@ -40,7 +40,7 @@ struct AdapterFailureTests {
 
     @Test func `an adapter that is not there is told of, and opens nothing`() async throws {
         try await onLoop { actor in
-            do {
+            do throws(MeshError) {
                 _ = try await HCIPort.adapter(index: 4_711).open(actor.loop, takingFromOthers: false)
                 Issue.record("opened")
             } catch {
