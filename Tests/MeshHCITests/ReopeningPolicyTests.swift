@@ -30,7 +30,8 @@ struct ReopeningPolicyTests {
         for _ in 1...5 { _ = policy.failed(gone) }
         policy.becameReady()
         #expect(policy.failure == nil)
-        #expect(policy.failed(gone))
+        let isNews = policy.failed(gone)
+        #expect(isNews)
         #expect(policy.delay == .seconds(1))
     }
 }
