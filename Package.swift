@@ -51,6 +51,7 @@ let package = Package(
         .library(name: "MeshModuleSDK", targets: ["MeshModuleSDK"]),
         .library(name: "MeshTransportTesting", targets: ["MeshTransportTesting"]),
         .library(name: "MeshTCPTransport", targets: ["MeshTCPTransport"]),
+        .library(name: "MeshSerialTransport", targets: ["MeshSerialTransport"]),
         .library(name: "MeshMockTransport", targets: ["MeshMockTransport"]),
         .library(name: "MeshBLE", targets: ["MeshBLE"]),
         .library(name: "MeshDBus", targets: ["MeshDBus"]),
@@ -58,6 +59,7 @@ let package = Package(
         .library(name: "MeshHCITransport", targets: ["MeshHCITransport"]),
         // Modules: what the daemon loads when a config names them.
         .library(name: "meshhost-tcp", type: .dynamic, targets: ["TCPModule"]),
+        .library(name: "meshhost-serial", type: .dynamic, targets: ["SerialModule"]),
         .library(name: "meshhost-mock", type: .dynamic, targets: ["MockModule"]),
         .library(name: "meshhost-bluez", type: .dynamic, targets: ["BlueZModule"]),
         .library(name: "meshhost-hci", type: .dynamic, targets: ["HCIModule"]),
@@ -65,6 +67,8 @@ let package = Package(
         .library(name: "fixture-rude", type: .dynamic, targets: ["RudeModule"]),
         .library(name: "fixture-other-major", type: .dynamic, targets: ["OtherMajorModule"]),
         .library(name: "fixture-scripted", type: .dynamic, targets: ["ScriptedModule"]),
+        .library(name: "fixture-first-minor", type: .dynamic, targets: ["FirstMinorModule"]),
+        .library(name: "fixture-later-minor", type: .dynamic, targets: ["LaterMinorModule"]),
     ],
     targets: [
         // C
@@ -75,6 +79,7 @@ let package = Package(
         .systemLibrary(name: "CBluetooth", providers: [.apt(["libbluetooth-dev"])]),
         // OpenSSL is loaded when it is first needed, not linked, so there is no pkgConfig (Sources/COpenSSL/shim.h).
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+        .target(name: "CSerialLine", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
         .target(name: "CTransportABI", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
         .target(
             name: "CToml", cxxSettings: [.define("TOML_EXCEPTIONS", to: "0"), .define("TOML_HEADER_ONLY", to: "1")]),
@@ -86,7 +91,8 @@ let package = Package(
         // contracts
         swiftTarget("MeshTransportAPI"),
         // runtime
-        swiftTarget("MeshLoop", ["CLibUV"]),
+        swiftTarget("MeshLoop", ["CLibUV", "CSerialLine"]),
+        swiftTarget("MeshStream", ["MeshTransportAPI", "MeshLoop", "MeshWire"]),
         swiftTarget("MeshDBus", ["CDBus", "MeshLoop"]),
         swiftTarget("MeshBLE", ["MeshTransportAPI", "MeshLoop", "MeshWire"]),
         swiftTarget("MeshRuntime", ["MeshTransportAPI", "MeshLoop"]),
@@ -110,8 +116,13 @@ let package = Package(
         .executableTarget(name: "meshhost", dependencies: ["MeshDaemon"], swiftSettings: common),
         // modules
         swiftTarget(
-            "MeshTCPTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire"], path: "Plugins/TCP/TCPTransport"),
+            "MeshTCPTransport", ["MeshTransportAPI", "MeshLoop", "MeshStream", "MeshWire"],
+            path: "Plugins/TCP/TCPTransport"),
         moduleTarget("TCPModule", ["MeshTCPTransport"], path: "Plugins/TCP/TCPModule"),
+        swiftTarget(
+            "MeshSerialTransport", ["MeshTransportAPI", "MeshLoop", "MeshStream", "MeshWire"],
+            path: "Plugins/Serial/SerialTransport"),
+        moduleTarget("SerialModule", ["MeshSerialTransport"], path: "Plugins/Serial/SerialModule"),
         swiftTarget(
             "MeshMockTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire", "MeshCompanion"],
             path: "Plugins/Mock/MockTransport"),
@@ -162,7 +173,7 @@ let package = Package(
             "MeshHCITests",
             [
                 "MeshHCITransport", "MeshBLE", "MeshBluetoothStack", "MeshTransportAPI", "MeshLoop", "MeshWire",
-                "MeshTestSupport",
+                "MeshCrypto", "MeshTestSupport",
             ]),
         tests(
             "MeshJournalTests",
@@ -175,6 +186,11 @@ let package = Package(
             ["MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI", "MeshTestSupport"]),
         .target(name: "RudeModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/RudeModule"),
         .target(name: "OtherMajorModule", path: "Tests/Fixtures/OtherMajorModule"),
+        .target(
+            name: "FirstMinorModule", path: "Tests/Fixtures/FirstMinorModule", cSettings: [.headerSearchPath("..")]),
+        .target(
+            name: "LaterMinorModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/LaterMinorModule",
+            cSettings: [.headerSearchPath("..")]),
         moduleTarget(
             "ScriptedModule", ["MeshTransportAPI", "MeshLoop"], path: "Tests/Fixtures/ScriptedModule"),
         tests("MeshConfigTests", ["MeshConfig", "MeshTransportAPI", "MeshTestSupport"], exclude: ["Broken", "Valid"]),
@@ -189,7 +205,7 @@ let package = Package(
             "TransportConformanceTests",
             [
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
-                "MeshMockTransport", "MeshTestSupport",
+                "MeshSerialTransport", "MeshMockTransport", "MeshTestSupport",
             ]),
         tests(
             "MeshDaemonTests",

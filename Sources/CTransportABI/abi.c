@@ -34,7 +34,8 @@ AT(mh_host_api, stopped, 8, 11);
 AT(mh_host_api, secret, 8, 12);
 AT(mh_host_api, link_event, 8, 13);
 AT(mh_host_api, managed, 8, 14); /* 1.1 */
-SIZE(mh_host_api, 8, 15);
+AT(mh_host_api, scan_failed, 8, 15); /* 1.2 */
+SIZE(mh_host_api, 8, 16);
 
 AT(mh_transport_ops, validate, 8, 0);
 AT(mh_transport_ops, create, 8, 1);
@@ -51,7 +52,8 @@ AT(mh_transport_ops, rx_ready, 8, 11);
 AT(mh_transport_ops, send_without_response, 8, 12);
 AT(mh_transport_ops, manage, 8, 13); /* 1.1 */
 AT(mh_transport_ops, manage_cancel, 8, 14);
-SIZE(mh_transport_ops, 8, 15);
+AT(mh_transport_ops, identity, 8, 15); /* 1.2 */
+SIZE(mh_transport_ops, 8, 16);
 
 AT(mh_option, type, 4, 0);
 AT(mh_option, name, 8, 0);

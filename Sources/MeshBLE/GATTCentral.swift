@@ -18,7 +18,7 @@ public enum BluetoothState: Sendable, Hashable {
     case serviceUnavailable
     /// The operating system lets this program not use Bluetooth.
     case unauthorized
-    /// The adapter cannot be used for a reason of its own, told for people.
+    /// It cannot be used for a reason that the central has the words for: a sentence with what to try.
     case unusable(String)
 
     /// The failure of something that needs Bluetooth; nil when it can be used. `adapter` is its name for people.
@@ -158,8 +158,18 @@ public protocol GATTLink: AnyObject, Sendable {
         _ value: Data, to characteristic: GATTCharacteristic, withResponse: Bool
     ) async throws(GATTError)
 
+    /// What a person who looks after the link may want to know, without secrets: one object for `meshhost status`. Default:
+    /// nothing.
+    var diagnostics: [String: JSONValue] { get async }
+
     /// Ends the link, and with it everything it began; returns when it has ended. Idempotent. No handler is called after it.
     func close() async
+}
+
+extension GATTLink {
+    public var diagnostics: [String: JSONValue] {
+        get async { [:] }
+    }
 }
 
 /// The other end of a link.

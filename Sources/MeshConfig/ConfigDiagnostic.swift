@@ -78,6 +78,8 @@ extension ConfigDiagnostic {
         case optionRefused = "C0206"
         /// Two values contradict each other.
         case contradiction = "C0207"
+        /// Two devices are one.
+        case deviceTwice = "C0208"
         /// A secret stands in the configuration itself.
         case secretInline = "C0301"
         /// A reference to a secret is malformed.

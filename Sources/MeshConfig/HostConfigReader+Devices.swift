@@ -37,7 +37,7 @@ extension HostConfigReader {
         if let module {
             switch lookUp(module) {
             case .found(let factory):
-                device.options = readOptions(options, of: factory, in: &section)
+                device.options = readOptions(options, of: factory, for: device, in: &section)
             case .unavailable(let reason):
                 reportUnavailable(&device, reason: reason, options: options, in: section)
             }
@@ -101,7 +101,7 @@ extension HostConfigReader {
     }
 
     private mutating func readOptions(
-        _ options: ConfigTable, of factory: any TransportFactory, in section: inout Section
+        _ options: ConfigTable, of factory: any TransportFactory, for device: DeviceConfig, in section: inout Section
     ) -> [String: OptionSetting] {
         let specs = factory.descriptor.options
         var settings: [String: OptionSetting] = [:]
@@ -142,10 +142,40 @@ extension HostConfigReader {
                 given[entry.key] = spec.kind.standIn
             }
         }
-        for issue in factory.check(given).issues where !unknown.contains(issue.option) {
+        let issues = factory.check(given).issues
+        for issue in issues where !unknown.contains(issue.option) {
             report(issue, options: options, specs: specs, in: section)
         }
+        if issues.allSatisfy({ unknown.contains($0.option) }) {
+            judgeIdentity(of: device, given.filter { !unknown.contains($0.key) }, factory, in: section)
+        }
         return settings
+    }
+
+    /// Two devices that are one would take the link from each other.
+    private mutating func judgeIdentity(
+        of device: DeviceConfig, _ given: [String: JSONValue], _ factory: any TransportFactory, in section: Section
+    ) {
+        var given = given
+        // As the module will get them.
+        if let adapter = device.adapter, given["adapter"] == nil,
+            factory.descriptor.options.contains(where: { $0.name == "adapter" })
+        {
+            given["adapter"] = .string(adapter)
+        }
+        let (values, issues) = factory.check(given)
+        guard issues.isEmpty, let text = factory.identity(values) else { return }
+        let identity = Identity(module: device.module, text: text, device: device.name, position: section.position)
+        if let other = identities.first(where: { $0.module == identity.module && $0.text == text }) {
+            // Of two with one name it is told that they have one name.
+            guard other.device != device.name else { return }
+            diagnostics.error(
+                .deviceTwice, at: section.position, in: section.label.text,
+                "device \(device.name.quoted) is the same as device \(other.device.quoted): \(text)",
+                hint: "the other one is at \(other.position); keep one of them")
+        } else {
+            identities.append(identity)
+        }
     }
 
     /// Puts a module's complaint to the value, or to the device where there is none.

@@ -25,6 +25,14 @@ struct HostConfigReader {
         var deviceProtocol: DeviceProtocol
     }
 
+    /// Which device a module's options mean.
+    struct Identity {
+        var module: String
+        var text: String
+        var device: String
+        var position: SourcePosition
+    }
+
     /// An address that a share listens on.
     struct Listener {
         var address: ListenAddress
@@ -39,6 +47,7 @@ struct HostConfigReader {
 
     var config = HostConfig()
     var knownDevices: [KnownDevice] = []
+    var identities: [Identity] = []
     var listeners: [Listener] = []
     var lookups: [String: ModuleLookup] = [:]
 

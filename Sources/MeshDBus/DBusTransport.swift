@@ -8,6 +8,7 @@ internal import MeshLoop
 ///
 /// - Reading and writing happen when polls say so (``DBusWatches``), and writing also at once as far as the kernel has
 ///   room. libdbus reads about 2 KiB each time (`max_bytes_read_per_iteration`), so that other descriptors get their turn.
+///   In a steady stream that nobody waits for, they are read in pauses instead (``ReadModerationPolicy``).
 /// - What has been read is dispatched in a job of its own, at most ``messagesPerTurn`` before others get their turn.
 ///   libdbus's filter only takes the message off; it is handed on when libdbus has returned, so that whoever gets it may
 ///   do anything, also close the connection.
@@ -47,6 +48,11 @@ final class DBusTransport: @unchecked Sendable {
     var isOpen: Bool { connection != nil }
     private var connection: OpaquePointer?
     private let watches: DBusWatches
+    private var moderation = ReadModerationPolicy()
+    /// While reading is paused, or has been.
+    private var pause: LoopTimer?
+    /// Since the end of the last pause.
+    private var messagesDelivered = 0
     private var waiting: [UInt32: Waiting] = [:]
     private var received: DBusMessage?
     /// ``dispatch()`` is queued or at work.
@@ -76,6 +82,9 @@ final class DBusTransport: @unchecked Sendable {
                 if let message, let data { DBusTransport.of(data).received = DBusMessage(message) }
                 return DBUS_HANDLER_RESULT_HANDLED
             }, me, nil)
+        watches.onRead = { [unowned self] in
+            follow(moderation.wasRead(isReplyAwaited: !waiting.isEmpty, now: loop.now))
+        }
         // A throw from here runs `deinit`, which closes what is open.
         guard isFiltered != 0, watches.attach(to: connection) else { throw DBusError(DBusError.noMemory) }
     }
@@ -126,6 +135,7 @@ final class DBusTransport: @unchecked Sendable {
         self.connection = nil
         onMessage = nil
         onEnd = nil
+        pause = nil
         dbus_connection_set_dispatch_status_function(connection, nil, nil, nil)
         dbus_connection_set_wakeup_main_function(connection, nil, nil, nil)
         // Removes the watches, then closes the socket.
@@ -171,6 +181,8 @@ final class DBusTransport: @unchecked Sendable {
             self?.end(serial, DBusError(DBusError.noReply, "no reply within \(timeout)"))
         }
         waiting[serial] = Waiting(deadline: deadline, completion: completion)
+        moderation.callWasSent()
+        follow(.whenReadable)
     }
 
     private func end(_ serial: UInt32, _ error: DBusError) {
@@ -223,6 +235,30 @@ final class DBusTransport: @unchecked Sendable {
 
     // MARK: Receiving
 
+    private func follow(_ step: ReadModerationPolicy.Step) {
+        guard isOpen else { return }
+        switch step {
+        case .whenReadable:
+            pause?.cancel()
+            watches.pauseReading(false)
+        case .after(let time):
+            watches.pauseReading(true)
+            let timer = pause ?? LoopTimer(loop)
+            pause = timer
+            timer.schedule(after: time) { [unowned self] in pauseEnded() }
+        }
+    }
+
+    private func pauseEnded() {
+        messagesDelivered = 0
+        watches.readAll()
+        // What was read is dispatched by then.
+        loop.atEndOfTurn { [weak self] in
+            guard let self else { return }
+            follow(moderation.pauseEnded(messages: messagesDelivered, isReplyAwaited: !waiting.isEmpty))
+        }
+    }
+
     private func dispatchLater() {
         guard !isDispatching else { return }
         isDispatching = true
@@ -255,6 +291,7 @@ final class DBusTransport: @unchecked Sendable {
     }
 
     private func deliver(_ message: DBusMessage) {
+        messagesDelivered += 1
         switch message.kind {
         case .methodReturn, .error:
             waiting.removeValue(forKey: message.replySerial)?

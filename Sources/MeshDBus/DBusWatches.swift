@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import CDBus
+internal import Glibc
 internal import MeshLoop
 
 /// The watches of one libdbus connection as polls of the loop.
@@ -24,8 +25,15 @@ final class DBusWatches {
         }
     }
 
+    /// What is read in one go after a pause, in portions of libdbus (about 2 KiB each): more waits for the next turn.
+    private static let portionsInARow = 32
+
     private let loop: EventLoop
     private var descriptors: [Int32: Descriptor] = [:]
+    /// Called after libdbus has read because there was something to read.
+    var onRead: (() -> Void)?
+    /// Whether nothing is read, however much there is, but by ``readAll()``.
+    private(set) var isReadingPaused = false
 
     init(_ loop: EventLoop) {
         self.loop = loop
@@ -86,7 +94,7 @@ final class DBusWatches {
         var events: LoopPoll.Events = []
         for watch in descriptor.watches where dbus_watch_get_enabled(watch) != 0 {
             let flags = dbus_watch_get_flags(watch)
-            if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
+            if flags & DBUS_WATCH_READABLE.rawValue != 0, !isReadingPaused { events.insert(.readable) }
             if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
         }
         if events == descriptor.events { return }
@@ -111,6 +119,33 @@ final class DBusWatches {
             // False means no memory: the poll reports the same again.
             if flags != 0 { dbus_watch_handle(watch, flags) }
         }
-        if error != nil { update(number) }
+        if error != nil { update(number) } else if events.contains(.readable) { onRead?() }
+    }
+
+    // MARK: Reading in pauses
+
+    func pauseReading(_ isPaused: Bool) {
+        guard isPaused != isReadingPaused else { return }
+        isReadingPaused = isPaused
+        for number in descriptors.keys { update(number) }
+    }
+
+    /// Reads what has come. The end of the connection is for the poll to find.
+    func readAll() {
+        for number in descriptors.keys {
+            for _ in 0..<Self.portionsInARow {
+                guard Self.hasBytes(number), let watches = descriptors[number]?.watches else { break }
+                for watch in watches where dbus_watch_get_enabled(watch) != 0 {
+                    if dbus_watch_get_flags(watch) & DBUS_WATCH_READABLE.rawValue != 0 {
+                        dbus_watch_handle(watch, DBUS_WATCH_READABLE.rawValue)
+                    }
+                }
+            }
+        }
+    }
+
+    private static func hasBytes(_ descriptor: Int32) -> Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 }

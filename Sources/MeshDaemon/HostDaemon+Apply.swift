@@ -29,6 +29,15 @@ extension HostDaemon {
         return session
     }
 
+    /// The device's session is over, after its link: its clients are told, and what is to be stored of them is stored before
+    /// another session of that name can read it.
+    private func endSession(of device: String) async {
+        guard let session = sessions.removeValue(forKey: device) else { return }
+        for (id, share) in shares where share.device == device { shares[id] = nil }
+        await session.closeShares()
+        await session.shutDown()
+    }
+
     private static func sessionSettings(of device: DeviceConfig) -> RadioSessionSettings {
         var settings = RadioSessionSettings()
         settings.sendWait = device.companion.sendWait
@@ -218,7 +227,8 @@ extension HostDaemon {
                 problems.append(error)
             }
             unapplied.remove(name)
-            sessions[name] = nil
+            await endSession(of: name)
+            if let device = old.devices.first(where: { $0.name == name }) { await forget(device) }
         }
         for device in new.devices where diff.companionsChanged.contains(device.name) {
             await sessions[device.name]?.update(Self.sessionSettings(of: device))
@@ -231,6 +241,7 @@ extension HostDaemon {
             do throws(MeshError) {
                 try await change(device, from: before, running)
                 unapplied.remove(device.name)
+                if let before, before.module != device.module || device.disabledReason != nil { await forget(before) }
             } catch {
                 log(.error, "a device cannot be used", [("device", device.name), ("reason", error.message)])
                 unapplied.insert(device.name)
@@ -259,6 +270,11 @@ extension HostDaemon {
         return problems
     }
 
+    /// What its module keeps of a device from link to link goes; an idle transport would stay until the module stops.
+    private func forget(_ device: DeviceConfig) async {
+        await catalog.forget(device.name, of: device.module)
+    }
+
     /// Makes one device what the new config says.
     private func change(
         _ device: DeviceConfig, from before: DeviceConfig?, _ running: Running
@@ -268,7 +284,7 @@ extension HostDaemon {
             return try await running.coordinator.updateDevice(settings(of: device, running), needsNewLink: true)
         }
         if takenOn.remove(device.name) != nil { try await running.coordinator.removeDevice(device.name) }
-        if !isSameKind { sessions[device.name] = nil }
+        if !isSameKind { await endSession(of: device.name) }
         guard device.disabledReason == nil else { return }
         try await running.coordinator.addDevice(settings(of: device, running))
         takenOn.insert(device.name)

@@ -16,6 +16,8 @@ extension HostProgram {
             var report = ScanReport(scan, options)
             if try !daemonScans(scan, &report) { try scanHere(scan, &report) }
             report.finish()
+            // Told already; what is wrong needs no further examination.
+            if let failure = report.failure { return Self.status(of: failure) }
             return report.isEmpty ? try explainSilence(report.modules) : .ok
         }
     }
@@ -92,7 +94,8 @@ extension HostProgram {
         report = shared.value.withLock { $0 }
     }
 
-    /// Does something with modules in this process. SIGINT and SIGTERM end it, and the modules, in an orderly way.
+    /// Does something with modules in this process. SIGINT and SIGTERM end it, and the modules, in an orderly way: what was begun
+    /// is undone. What they kept from its end then ends the process as such a signal does where nobody minds it.
     func locally<Outcome: Sendable>(
         _ body: @escaping @Sendable (LocalHost) async throws(MeshError) -> Outcome
     ) throws(MeshError) -> Outcome {
@@ -106,6 +109,7 @@ extension HostProgram {
         let host = LocalHost(
             loop: loop, catalog: catalog, config: reading.config ?? HostConfig(), log: logWriter.sink)
         let result = Shared<Result<Outcome, MeshError>?>(nil)
+        let interruption = Shared<Int32?>(nil)
         _ = host.assumeIsolated { host in
             let work = Task(executorPreference: host.loop.taskExecutor) {
                 do throws(MeshError) {
@@ -115,7 +119,10 @@ extension HostProgram {
                     result.value.withLock { $0 = .failure(error) }
                 }
             }
-            host.watchSignals { work.cancel() }
+            host.watchSignals { number in
+                interruption.value.withLock { $0 = $0 ?? number }
+                work.cancel()
+            }
             return Task(executorPreference: host.loop.taskExecutor) {
                 await work.value
                 await host.shutDown()
@@ -126,6 +133,11 @@ extension HostProgram {
         try? loop.shutDown()
         guard let result = result.value.withLock({ $0 }) else {
             throw MeshError(.internalError, "the loop ended before its work")
+        }
+        if case .failure = result, let number = interruption.value.withLock({ $0 }) {
+            Terminal.complain("meshhost: interrupted")
+            signal(number, SIG_DFL)
+            raise(number)
         }
         return try result.get()
     }

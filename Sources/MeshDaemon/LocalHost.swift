@@ -64,8 +64,8 @@ actor LocalHost {
     }
 
     /// Ends with `stop` on SIGINT and SIGTERM, so that modules are stopped in an orderly way: nothing stays connected.
-    func watchSignals(_ stop: @escaping @Sendable () -> Void) {
-        signals = [SIGINT, SIGTERM].compactMap { number in try? LoopSignal(loop, number) { stop() } }
+    func watchSignals(_ stop: @escaping @Sendable (Int32) -> Void) {
+        signals = [SIGINT, SIGTERM].compactMap { number in try? LoopSignal(loop, number) { stop(number) } }
     }
 
     /// Stops all modules.

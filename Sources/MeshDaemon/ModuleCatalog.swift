@@ -62,6 +62,13 @@ final class ModuleCatalog {
         return factory
     }
 
+    /// A device is not this module's any more.
+    func forget(_ device: String, of module: String) async {
+        for factory in replaced + factories.values where factory.descriptor.name == module {
+            await factory.forget(device)
+        }
+    }
+
     /// What is loaded, what was refused, and what else lies in the search folders, sorted by name.
     func statuses(searchPath: [String]) -> [ModuleStatus] {
         let loader = loader(searchPath)

@@ -19,7 +19,10 @@ struct ScanReport {
     private let form: Form
     private let start = ContinuousClock.now
     private var table = SightingTable()
+    /// Who looks, or did until it failed.
     private(set) var modules: [String] = []
+    /// Who cannot, and why, in the order it was told.
+    private var failures: [(module: String, error: MeshError)] = []
     private var drawnLines = 0
     private var lastDrawn: Duration?
 
@@ -31,6 +34,11 @@ struct ScanReport {
 
     /// Nothing was heard.
     var isEmpty: Bool { table.isEmpty }
+
+    /// Why nobody could look; nil if somebody did.
+    var failure: MeshError? {
+        modules.allSatisfy { module in failures.contains { $0.module == module } } ? failures.first?.error : nil
+    }
 
     private var now: Duration { start.duration(to: .now) }
 
@@ -45,8 +53,16 @@ struct ScanReport {
             if form == .lines { Terminal.write(event.text() + "\n") }
             if form == .live, lastDrawn.map({ now - $0 >= Self.pace }) ?? true { draw() }
         case .fail:
-            let module = event["module"]?.stringValue ?? ""
-            Terminal.complain("meshhost: module \(module): \(event["message"]?.stringValue ?? "")")
+            failures.append(
+                (
+                    event["module"]?.stringValue ?? "",
+                    MeshError(
+                        event["code"]?.stringValue.flatMap { MeshError.Code(slug: $0) } ?? .internalError,
+                        event["message"]?.stringValue ?? "")
+                ))
+            if form == .lines { Terminal.write(event.text() + "\n") }
+            // A table that is drawn anew would wipe it out.
+            if form != .live { complain(of: failures.count - 1) }
         case .end: return false
         case nil: break  // of a later version
         }
@@ -56,15 +72,29 @@ struct ScanReport {
     /// The scan is over.
     mutating func finish() {
         switch form {
-        case .live: draw()
+        case .live:
+            draw()
+            for index in failures.indices { complain(of: index) }
         case .table: Terminal.write(table.text(now: now))
         case .lines: break
         case .document:
             Terminal.write([
                 "schema": "meshhost.scan/1", "modules": .array(modules.map { .string($0) }),
                 "devices": .array(table.json(now: now)),
+                "failures": .array(
+                    failures.map {
+                        [
+                            "module": .string($0.module), "code": .string($0.error.code.slug),
+                            "message": .string($0.error.message),
+                        ]
+                    }),
             ])
         }
+    }
+
+    private func complain(of index: Int) {
+        let (module, error) = failures[index]
+        Terminal.complain("meshhost: module \(module): \(error.message)")
     }
 
     /// In place of the table before. Not longer than the screen, or the cursor would not find its way back.

@@ -66,10 +66,12 @@ extension TransportSettings {
     fileprivate mutating func set(
         _ request: HostCommand.PairOptions, of factory: any TransportFactory
     ) throws(MeshError) {
-        for (name, value) in [("pin", request.pin), ("adapter", request.adapter)] {
+        // Where a module owns the adapter, its option has the adapter's other name.
+        for (names, value) in [(["pin"], request.pin), (["adapter", "controller"], request.adapter)] {
             guard let value else { continue }
-            guard factory.descriptor.options.contains(where: { $0.name == name }) else {
-                throw MeshError(.notSupported, "module \"\(factory.descriptor.name)\" has no option \"\(name)\"")
+            guard let name = names.first(where: { name in factory.descriptor.options.contains { $0.name == name } })
+            else {
+                throw MeshError(.notSupported, "module \"\(factory.descriptor.name)\" has no option \"\(names[0])\"")
             }
             written[name] = .string(value)
         }

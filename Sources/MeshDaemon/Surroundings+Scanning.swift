@@ -5,39 +5,45 @@ internal import MeshLoop
 internal import MeshTransportAPI
 
 extension Surroundings {
-    /// Devices as they are heard, for so long: `scan.ready`, then `scan.seen`, then `scan.end`. Through this module, or
-    /// through those that configured devices use and that of radios, if it is there.
+    /// One module's search.
+    private struct Search: Sendable {
+        var module: String
+        var results: AsyncThrowingStream<ScanResult, any Error>
+    }
+
+    /// Devices as they are heard, for so long: `scan.ready`, then `scan.seen`, then `scan.end`, at once when no module looks
+    /// any more. Through this module, or through those that configured devices use and that of radios, if it is there. A
+    /// module that cannot look is told of with `scan.fail`.
     func scan(_ module: String?, for time: Duration) async throws(MeshError) -> AsyncStream<JSONValue> {
         let factories = try scanners(module)
-        var streams: [(module: String, results: AsyncStream<ScanResult>)] = []
-        var events: [JSONValue] = []
-        var failure: MeshError?
+        var searches: [Search] = []
+        var failures: [JSONValue] = []
         for factory in factories {
             let name = factory.descriptor.name
             do {
-                streams.append((name, try await factory.scan()))
+                let results = try await factory.scan(around: configuredDevices(of: factory).devices)
+                searches.append(Search(module: name, results: results))
             } catch {
-                let error = MeshError(wrapping: error)
-                failure = failure ?? error
-                events.append([
-                    "type": .string(ScanEvent.fail.rawValue), "module": .string(name), "code": .string(error.code.slug),
-                    "message": .string(error.message),
-                ])
+                failures.append(ScanEvent.failure(of: name, MeshError(wrapping: error)))
             }
         }
-        if streams.isEmpty, let failure { throw failure }
-        events.insert(
-            ["type": .string(ScanEvent.ready.rawValue), "modules": .array(streams.map { .string($0.module) })], at: 0)
         // A consumer that is slow sees the newest: devices are seen again and again.
-        let (sightings, continuation) = AsyncStream.makeStream(
-            of: JSONValue.self, bufferingPolicy: .bufferingNewest(512))
-        for event in events { continuation.yield(event) }
+        let (events, continuation) = AsyncStream.makeStream(of: JSONValue.self, bufferingPolicy: .bufferingNewest(512))
+        continuation.yield(
+            ["type": .string(ScanEvent.ready.rawValue), "modules": .array(searches.map { .string($0.module) })])
+        for failure in failures { continuation.yield(failure) }
         let known = KnownDevices(config)
-        let work = Task(executorPreference: loop.taskExecutor) { [loop, streams] in
+        let work = Task(executorPreference: loop.taskExecutor) { [loop, searches] in
             await withTaskGroup(of: Bool.self) { group in
-                for (module, results) in streams {
+                for search in searches {
                     group.addTask {
-                        for await result in results { continuation.yield(known.sighting(result, module).json) }
+                        do {
+                            for try await result in search.results {
+                                continuation.yield(known.sighting(result, search.module).json)
+                            }
+                        } catch {
+                            continuation.yield(ScanEvent.failure(of: search.module, MeshError(wrapping: error)))
+                        }
                         return false
                     }
                 }
@@ -45,14 +51,15 @@ extension Surroundings {
                     try? await loop.sleep(for: time)
                     return true
                 }
-                while let isOver = await group.next(), !isOver {}
+                var looking = searches.count
+                while looking > 0, let isOver = await group.next(), !isOver { looking -= 1 }
                 group.cancelAll()
             }
             continuation.yield(["type": .string(ScanEvent.end.rawValue)])
             continuation.finish()
         }
         continuation.onTermination = { _ in work.cancel() }
-        return sightings
+        return events
     }
 
     private func scanners(_ module: String?) throws(MeshError) -> [any TransportScanning] {

@@ -42,6 +42,23 @@ struct Surroundings {
         return names
     }
 
+    /// The configured devices of a module with their secrets, and what is wrong with the others.
+    func configuredDevices(
+        of factory: any TransportFactory
+    ) -> (devices: [TransportSettings], wrong: [(device: String, error: MeshError)]) {
+        var devices: [TransportSettings] = []
+        var wrong: [(device: String, error: MeshError)] = []
+        for device in config.devices where device.module == factory.descriptor.name && device.disabledReason == nil {
+            let environment = TransportEnvironment(log: log.adding([("device", device.name)])) { _ in }
+            do throws(MeshError) {
+                devices.append(try TransportSettings(device, of: factory, secrets, environment))
+            } catch {
+                wrong.append((device.name, error))
+            }
+        }
+        return (devices, wrong)
+    }
+
     // MARK: Describing
 
     /// What a module knows of an adapter.
@@ -79,16 +96,10 @@ struct Surroundings {
                 continue
             }
             guard let examining = factory as? any TransportExamining else { continue }
-            var devices: [TransportSettings] = []
-            for device in config.devices where device.module == name && device.disabledReason == nil {
-                let environment = TransportEnvironment(log: log.adding([("device", device.name)])) { _ in }
-                do throws(MeshError) {
-                    devices.append(try TransportSettings(device, of: factory, secrets, environment))
-                } catch {
-                    findings.append(
-                        DoctorFinding(
-                            name, .problem, device.name, error.message, advice: "correct its options in the config"))
-                }
+            let (devices, wrong) = configuredDevices(of: factory)
+            for (device, error) in wrong {
+                findings.append(
+                    DoctorFinding(name, .problem, device, error.message, advice: "correct its options in the config"))
             }
             findings += await examining.examine(devices).map { DoctorFinding(area: name, finding: $0) }
         }

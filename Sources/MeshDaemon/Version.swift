@@ -7,7 +7,7 @@ internal import MeshTransportAPI
 enum Version {
     static let text = "0.1.0"
     /// The module ABI it offers, major.minor.
-    static let abi = "1.1"
+    static let abi = "1.2"
 
     static var json: JSONValue {
         ["schema": "meshhost.version/1", "version": .string(text), "abi": .string(abi)]

@@ -10,9 +10,12 @@ public struct LoopError: Error, Sendable, Hashable {
         case addressInUse
         case addressNotAvailable
         case brokenPipe
+        case busy
         case cancelled
         case connectionRefused
         case connectionReset
+        /// A device does not answer, or there is none behind its name.
+        case deviceGone
         case endOfFile
         case exists
         case hostNotFound
@@ -50,9 +53,11 @@ public struct LoopError: Error, Sendable, Hashable {
         case UV_EADDRINUSE: kind = .addressInUse
         case UV_EADDRNOTAVAIL: kind = .addressNotAvailable
         case UV_EPIPE: kind = .brokenPipe
+        case UV_EBUSY: kind = .busy
         case UV_ECANCELED, UV_EAI_CANCELED: kind = .cancelled
         case UV_ECONNREFUSED: kind = .connectionRefused
         case UV_ECONNRESET, UV_ECONNABORTED: kind = .connectionReset
+        case UV_EIO, UV_ENXIO: kind = .deviceGone
         case UV_EOF: kind = .endOfFile
         case UV_EEXIST: kind = .exists
         case UV_EAI_NONAME, UV_EAI_NODATA, UV_EAI_AGAIN, UV_EAI_FAIL, UV_EAI_ADDRFAMILY: kind = .hostNotFound

@@ -4,13 +4,20 @@
 internal import CLibUV
 internal import Glibc
 
-/// One TCP or Unix-socket connection. Dropping it closes it. Used on the loop's thread only.
+/// One TCP or Unix-socket connection, or one open serial port. Dropping it closes it. Used on the loop's thread only.
 ///
 /// Closures run in the isolation they were written in and on the loop's thread; none runs after ``close()``.
 public final class LoopStream {
+    enum Kind {
+        case tcp
+        case unix
+        case serial
+    }
+
     let loop: EventLoop
     let stream: UnsafeMutablePointer<uv_stream_t>
-    let isTCP: Bool
+    private let kind: Kind
+    var isTCP: Bool { kind == .tcp }
     private var onBytes: ((UnsafeRawBufferPointer) -> Void)?
     private var onEnd: ((LoopError?) -> Void)?
     private var isReading = false
@@ -24,21 +31,21 @@ public final class LoopStream {
     public convenience init(tcp loop: EventLoop) {
         let tcp = UnsafeMutablePointer<uv_tcp_t>.allocate(capacity: 1)
         uv_tcp_init(loop.uv, tcp)
-        self.init(loop, UnsafeMutableRawPointer(tcp).assumingMemoryBound(to: uv_stream_t.self), isTCP: true)
+        self.init(loop, UnsafeMutableRawPointer(tcp).assumingMemoryBound(to: uv_stream_t.self), kind: .tcp)
     }
 
     /// A Unix-socket connection to be made with ``connect(to:)``, or accepted by a listener.
     public convenience init(unix loop: EventLoop) {
         let pipe = UnsafeMutablePointer<uv_pipe_t>.allocate(capacity: 1)
         uv_pipe_init(loop.uv, pipe, 0)
-        self.init(loop, UnsafeMutableRawPointer(pipe).assumingMemoryBound(to: uv_stream_t.self), isTCP: false)
+        self.init(loop, UnsafeMutableRawPointer(pipe).assumingMemoryBound(to: uv_stream_t.self), kind: .unix)
     }
 
-    private init(_ loop: EventLoop, _ stream: UnsafeMutablePointer<uv_stream_t>, isTCP: Bool) {
+    init(_ loop: EventLoop, _ stream: UnsafeMutablePointer<uv_stream_t>, kind: Kind) {
         assert(loop.isOnLoop)
         self.loop = loop
         self.stream = stream
-        self.isTCP = isTCP
+        self.kind = kind
         stream.pointee.data = Unmanaged.passUnretained(self).toOpaque()
     }
 
@@ -49,6 +56,8 @@ public final class LoopStream {
     /// Closes the connection; unsent bytes are dropped and their completions fail with ``LoopError/Kind/cancelled``.
     public func close() {
         guard !isClosed else { return }
+        // Closing a serial port waits for bytes that a device does not take, by default 30 s (tty_port_close_start).
+        if kind == .serial { tcflush(descriptor, TCIOFLUSH) }
         isClosed = true
         isReading = false
         onBytes = nil

@@ -34,6 +34,7 @@ enum HostCallbacks {
         api.pointee.secret = hostSecret
         api.pointee.link_event = hostLinkEvent
         api.pointee.managed = hostManaged
+        api.pointee.scan_failed = hostScanFailed
         return UnsafePointer(api)
     }
 }
@@ -109,4 +110,8 @@ private func hostLinkEvent(_ context: OpaquePointer?, _ link: mh_link, _ kind: I
 
 private func hostManaged(_ context: OpaquePointer?, _ request: UInt64, _ status: mh_status, _ result: mh_str) {
     inbox(context)?.managed(request, status, Data(result))
+}
+
+private func hostScanFailed(_ context: OpaquePointer?, _ status: mh_status, _ detail: mh_str) {
+    inbox(context)?.post(.scanFailed(status, detail: String(detail).singleLine))
 }

@@ -15,6 +15,7 @@ enum HostEvent: Sendable {
     case writable(mh_link)
     case sendDone(cookie: UInt64, mh_status)
     case found(ScanResult)
+    case scanFailed(mh_status, detail: String)
     case metric(String, kind: Int32, Double)
     case linkEvent(mh_link, kind: Int32, UInt64)
     case managed(request: UInt64, mh_status, Data)

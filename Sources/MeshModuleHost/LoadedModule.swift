@@ -62,6 +62,17 @@ public final class LoadedModule: @unchecked Sendable {
         }
         return issues
     }
+
+    /// Which device these options, which have no issues, mean. Pure; on the loop's thread, or without a loop.
+    func identity(_ options: [String: JSONValue]) -> String? {
+        guard let identity = ops.identity else { return nil }
+        let chunks = SinkBuffer()
+        let status = JSONValue.object(options).serialized().withABIString {
+            identity($0, sinkFunction, Unmanaged.passUnretained(chunks).toOpaque())
+        }
+        let text = String(decoding: chunks.list.joined(), as: UTF8.self).singleLine
+        return status == MH_OK && !text.isEmpty ? text : nil
+    }
 }
 
 /// What an op puts into its sink. Used inside one call of one op only.

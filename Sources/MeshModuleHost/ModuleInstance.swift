@@ -46,7 +46,7 @@ final class ModuleInstance: @unchecked Sendable {
     private var ended: [mh_link: Ended] = [:]
     private var lastLink: UInt32 = 0
     private var spare: [HostEvent] = []
-    private var scanners: [Int: AsyncStream<ScanResult>.Continuation] = [:]
+    private var scanners: [Int: AsyncThrowingStream<ScanResult, any Error>.Continuation] = [:]
     private var lastScanner = 0
     private var metrics: [String: Double] = [:]
     private var slowOps = 0
@@ -190,6 +190,9 @@ final class ModuleInstance: @unchecked Sendable {
             transport?.assumeIsolated { $0.linkEvent(kind, value) }
         case .found(let result):
             for scanner in scanners.values { scanner.yield(result) }
+        case .scanFailed(let status, let detail):
+            endScans(
+                MeshError(status: status < 0 ? status : MH_EINTERNAL, detail: detail, module: module.descriptor.name))
         case .metric(let name, let kind, let value):
             guard metrics[name] != nil || metrics.count < 256 else { break }
             metrics[name] = kind == MH_METRIC_COUNTER ? metrics[name, default: 0] + value : value
@@ -202,16 +205,18 @@ final class ModuleInstance: @unchecked Sendable {
 
     // MARK: Scanning
 
-    /// Devices as they are seen, until the consumer stops.
-    func scan() throws(MeshError) -> AsyncStream<ScanResult> {
+    /// Devices as they are seen, until the consumer stops, or the module's search fails. Those who scan at the same time share
+    /// the first one's filter.
+    func scan(_ filter: JSONValue) throws(MeshError) -> AsyncThrowingStream<ScanResult, any Error> {
         guard isRunning, let scan = module.ops.scan else {
             throw MeshError(.notSupported, "module \(module.descriptor.name) cannot look for devices")
         }
         if scanners.isEmpty {
-            let status = "{}".withABIString { filter in timed("scan") { scan(handle, 1, filter) } }
+            let status = filter.serialized().withABIString { filter in timed("scan") { scan(handle, 1, filter) } }
             if status != MH_OK { throw MeshError(status: status, module: module.descriptor.name) }
         }
-        let (stream, continuation) = AsyncStream<ScanResult>.makeStream(bufferingPolicy: .bufferingNewest(256))
+        let (stream, continuation) = AsyncThrowingStream.makeStream(
+            of: ScanResult.self, bufferingPolicy: .bufferingNewest(256))
         lastScanner += 1
         scanners[lastScanner] = continuation
         continuation.onTermination = { [loop, lastScanner] reason in
@@ -226,6 +231,13 @@ final class ModuleInstance: @unchecked Sendable {
             return
         }
         _ = "{}".withABIString { filter in timed("scan") { scan(handle, 0, filter) } }
+    }
+
+    /// The module's search is over: the next one is a new one.
+    private func endScans(_ error: MeshError?) {
+        let ended = scanners.values
+        scanners = [:]
+        for scanner in ended { scanner.finish(throwing: error) }
     }
 
     // MARK: The end
@@ -272,8 +284,7 @@ final class ModuleInstance: @unchecked Sendable {
         routes = [:]
         ended = [:]
         requests.endAll()
-        for scanner in scanners.values { scanner.finish() }
-        scanners = [:]
+        endScans(nil)
         if case .stopping(_, let waiters) = before {
             for waiter in waiters { waiter.resume() }
         }

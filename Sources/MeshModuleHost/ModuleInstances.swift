@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import CTransportABI
 internal import MeshLoop
 internal import MeshTransportAPI
 
@@ -43,6 +44,19 @@ final class ModuleInstances: @unchecked Sendable {
     /// Stops the instance that a device has of its own, if it has one.
     func retire(_ device: String) async {
         await ofDevices.removeValue(forKey: device)?.shutDown()
+    }
+
+    /// The device is not the module's any more: neither an instance of its own is left, nor what a shared one keeps of it.
+    func forget(_ device: String, within deadline: Duration) async {
+        await retire(device)
+        guard let shared, shared.isRunning else { return }
+        do throws(MeshError) {
+            _ = try await shared.manage(MH_VERB_FORGET, ["device": .string(device)], within: deadline)
+        } catch {
+            // Most modules keep nothing.
+            guard error.code != .notSupported else { return }
+            log(.warning, "a module does not forget a device", [("device", device), ("error", error.message)])
+        }
     }
 
     /// Stops what runs. No instance is made after it.

@@ -6,7 +6,7 @@ internal import MeshLoop
 public import MeshTransportAPI
 
 /// What goes through the module's `manage`. A module that does not know a verb answers `notSupported`.
-extension ModuleTransportFactory: TransportPairing, TransportExamining, TransportDescribing {
+extension ModuleTransportFactory: TransportPairing, TransportExamining, TransportForgetting, TransportDescribing {
     public func pair(_ settings: TransportSettings) async throws -> PairingReport {
         let result = try await manage(MH_VERB_PAIR, settings.json, within: limits.pairDeadline)
         guard let report = PairingReport(result) else {
@@ -39,6 +39,13 @@ extension ModuleTransportFactory: TransportPairing, TransportExamining, Transpor
         }
     }
 
+    /// Nothing for a module that does not run, or that keeps nothing.
+    public func forget(_ device: String) async {
+        await LoopActor(loop).run { [instances, limits] _ in
+            await instances.forget(device, within: limits.manageDeadline)
+        }
+    }
+
     private func manage(
         _ verb: String, _ params: JSONValue, within deadline: Duration
     ) async throws(MeshError) -> JSONValue {
@@ -49,8 +56,8 @@ extension ModuleTransportFactory: TransportPairing, TransportExamining, Transpor
 }
 
 extension TransportSettings {
-    /// The device as a verb of `manage` takes it.
-    fileprivate var json: JSONValue { ["device": .string(device), "options": .object(written)] }
+    /// The device as `scan` and the verbs of `manage` take it.
+    var json: JSONValue { ["device": .string(device), "options": .object(written)] }
 }
 
 extension Finding {

@@ -30,15 +30,26 @@ public final class ModuleTransportFactory: TransportScanning {
         module.validate(options.written(as: descriptor.options))
     }
 
+    /// Which device options mean, says the module. As ``validate(_:)``.
+    public func identity(_ options: OptionValues) -> String? {
+        module.identity(options.written(as: descriptor.options))
+    }
+
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
         ModuleTransport(module: module, settings: settings, limits: limits, instances: instances)
     }
 
-    public func scan() async throws -> AsyncStream<ScanResult> {
+    public func scan() async throws -> AsyncThrowingStream<ScanResult, any Error> { try await scan(around: []) }
+
+    public func scan(
+        around devices: [TransportSettings]
+    ) async throws -> AsyncThrowingStream<ScanResult, any Error> {
         guard module.canScan else {
             throw MeshError(.notSupported, "module \(descriptor.name) cannot look for devices")
         }
-        return try await LoopActor(loop).run { [instances] _ in try instances.sharedInstance().scan() }
+        return try await LoopActor(loop).run { [instances] _ in
+            try instances.sharedInstance().scan(["devices": .array(devices.map(\.json))])
+        }
     }
 
     /// Ends every link, stops the module and frees its instances. Idempotent; no transport connects after it.

@@ -21,6 +21,12 @@ extension ExportedInstance {
         case MH_VERB_EXAMINE:
             guard let examining = factory as? any TransportExamining else { return MH_ENOSUP }
             answer(request) { ["findings": .array(await self.findings(examining, params).map(\.json))] }
+        case MH_VERB_FORGET:
+            guard let name = params["device"]?.stringValue else { return MH_EINVAL }
+            answer(request) {
+                await self.forget(name)
+                return [:]
+            }
         case MH_VERB_DESCRIBE:
             guard let describing = factory as? any TransportDescribing else { return MH_ENOSUP }
             guard let adapter = params["adapter"]?.stringValue else { return MH_EINVAL }
@@ -53,7 +59,7 @@ extension ExportedInstance {
         host.managed(request, status, result)
     }
 
-    private func device(_ params: JSONValue) throws(MeshError) -> TransportSettings {
+    func device(_ params: JSONValue) throws(MeshError) -> TransportSettings {
         let name = params["device"]?.stringValue ?? ""
         return try settings(
             name, params["options"]?.objectValue ?? [:],

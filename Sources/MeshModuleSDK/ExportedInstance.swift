@@ -80,6 +80,13 @@ actor ExportedInstance {
         return TransportSettings(device: name, options: values, written: written, environment: environment)
     }
 
+    /// There will be no more links to this device. A link that there still is ends its transport with itself.
+    func forget(_ name: String) async {
+        guard let device = devices.removeValue(forKey: name) else { return }
+        device.reports.close()
+        if !device.reports.isInUse { await device.transport.disconnect() }
+    }
+
     func disconnect(_ id: mh_link) -> mh_status {
         guard let link = links[id] else { return MH_ECLOSED }
         link.assumeIsolated { $0.disconnect() }
@@ -105,7 +112,7 @@ actor ExportedInstance {
 
     // MARK: Scanning
 
-    func scan(_ isOn: Bool) -> mh_status {
+    func scan(_ isOn: Bool, _ filter: Data) -> mh_status {
         guard let scanner = factory as? any TransportScanning else { return MH_ENOSUP }
         guard isOn else {
             scanning?.cancel()
@@ -113,16 +120,21 @@ actor ExportedInstance {
         }
         guard stopping == nil else { return MH_ECLOSED }
         let before = scanning
-        scanning = Task(executorPreference: loop.taskExecutor) { await self.runScan(scanner, after: before) }
+        // A device whose options are wrong is one less to look around.
+        let devices = ((try? JSONValue(parsing: filter))?["devices"]?.arrayValue ?? []).compactMap { try? device($0) }
+        scanning = Task(executorPreference: loop.taskExecutor) { await self.runScan(scanner, devices, after: before) }
         return MH_OK
     }
 
-    private func runScan(_ scanner: any TransportScanning, after before: Task<Void, Never>?) async {
+    private func runScan(
+        _ scanner: any TransportScanning, _ devices: [TransportSettings], after before: Task<Void, Never>?
+    ) async {
         await before?.value
         do {
-            for await result in try await scanner.scan() { host.found(result) }
+            for try await result in try await scanner.scan(around: devices) { host.found(result) }
         } catch {
-            host.log(.warning, "scanning failed", [("error", "\(MeshError(wrapping: error))")])
+            // A search that the host has ended has no end of its own any more.
+            if !Task.isCancelled { host.scanFailed(MeshError(wrapping: error)) }
         }
     }
 

@@ -156,7 +156,7 @@ actor ExportedLink {
         outgoing.append(Outgoing(cookie: cookie, frame: frame, withoutResponse: withoutResponse))
         // Runs until it first waits: a transport that writes at once is done before this returns.
         if sending == nil {
-            let task = Task.immediate { await self.sendAll() }
+            let task = Task.immediate(executorPreference: executor) { await self.sendAll() }
             if head < outgoing.count { sending = task }
         }
         return MH_OK
@@ -197,7 +197,7 @@ actor ExportedLink {
     func diagnostics() -> JSONValue {
         if diagnosing == nil, let transport = transport as? any TransportDiagnosing, !isEnding {
             var isOver = false
-            let task = Task.immediate {
+            let task = Task.immediate(executorPreference: executor) {
                 self.lastDiagnostics = await transport.diagnostics()
                 self.diagnosing = nil
                 isOver = true

@@ -31,16 +31,19 @@ public final class ExportedModule: Sendable {
     public nonisolated(unsafe) let info: UnsafePointer<mh_transport_info>
     let makeFactory: @Sendable (EventLoop, LogSink) -> any TransportFactory
     private let validate: @Sendable (OptionValues) -> [OptionIssue]
+    private let identity: @Sendable (OptionValues) -> String?
     private let options: [OptionSpec]
 
     /// A module whose description needs no loop. `validate` says what the option table cannot, as
-    /// ``TransportFactory/validate(_:)`` does.
+    /// ``TransportFactory/validate(_:)`` does, and `identity` which device options mean.
     public init(
         _ descriptor: TransportDescriptor, validate: @escaping @Sendable (OptionValues) -> [OptionIssue] = { _ in [] },
+        identity: @escaping @Sendable (OptionValues) -> String? = { _ in nil },
         makeFactory: @escaping @Sendable (EventLoop, LogSink) -> any TransportFactory
     ) {
         self.makeFactory = makeFactory
         self.validate = validate
+        self.identity = identity
         options = descriptor.options
         let storage = UnsafeMutablePointer<Storage>.allocate(capacity: 1)
         info = UnsafeRawPointer(storage).assumingMemoryBound(to: mh_transport_info.self)
@@ -57,7 +60,8 @@ public final class ExportedModule: Sendable {
     public convenience init(makeFactory: @escaping @Sendable (EventLoop, LogSink) -> any TransportFactory) {
         self.init(
             Self.ask(makeFactory) { $0.descriptor },
-            validate: { values in Self.ask(makeFactory) { $0.validate(values) } }, makeFactory: makeFactory)
+            validate: { values in Self.ask(makeFactory) { $0.validate(values) } },
+            identity: { values in Self.ask(makeFactory) { $0.identity(values) } }, makeFactory: makeFactory)
     }
 
     private static func ask<Answer>(
@@ -79,6 +83,12 @@ public final class ExportedModule: Sendable {
     func issues(_ written: [String: JSONValue]) -> [OptionIssue] {
         let (values, issues) = options.resolve(written)
         return issues.isEmpty ? validate(values) : issues
+    }
+
+    /// Which device these options mean; nil also for options that are wrong.
+    func identity(_ written: [String: JSONValue]) -> String? {
+        let (values, issues) = options.resolve(written)
+        return issues.isEmpty ? identity(values) : nil
     }
 
     private static func describe(_ descriptor: TransportDescriptor) -> mh_transport_info {

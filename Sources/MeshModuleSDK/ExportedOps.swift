@@ -25,6 +25,7 @@ func makeExportedOps() -> mh_transport_ops {
     ops.send_without_response = exportedSendWithoutResponse
     ops.manage = exportedManage
     ops.manage_cancel = exportedManageCancel
+    ops.identity = exportedIdentity
     return ops
 }
 
@@ -55,6 +56,14 @@ private func exportedValidate(_ options: mh_str, _ sink: mh_sink?, _ context: Un
     return issues.isEmpty ? MH_OK : MH_EINVAL
 }
 
+private func exportedIdentity(_ options: mh_str, _ sink: mh_sink?, _ context: UnsafeMutableRawPointer?) -> mh_status {
+    guard let sink, case .object(let written)? = try? JSONValue(parsing: Data(options)) else { return MH_EINVAL }
+    if let identity = ExportedModule.ofThisImage.identity(written) {
+        Data(identity.utf8).withABIBytes { sink(context, $0) }
+    }
+    return MH_OK
+}
+
 private func exportedCreate(
     _ api: UnsafePointer<mh_host_api>?, _: mh_str, _ out: UnsafeMutablePointer<OpaquePointer?>?
 ) -> mh_status {
@@ -69,8 +78,9 @@ private func exportedCreate(
 
 private func exportedStart(_: OpaquePointer?) -> mh_status { MH_OK }
 
-private func exportedScan(_ handle: OpaquePointer?, _ isOn: Int32, _: mh_str) -> mh_status {
-    onInstance(handle, MH_EINVAL) { $0.scan(isOn != 0) }
+private func exportedScan(_ handle: OpaquePointer?, _ isOn: Int32, _ filter: mh_str) -> mh_status {
+    let filter = Data(filter)
+    return onInstance(handle, MH_EINVAL) { $0.scan(isOn != 0, filter) }
 }
 
 private func exportedConnect(

@@ -94,6 +94,14 @@ final class HostHandle: @unchecked Sendable {
         }
     }
 
+    /// A host that has no `scan_failed` finds it in its log.
+    func scanFailed(_ error: MeshError) {
+        guard Int(api.pointee.struct_size) > MemoryLayout<mh_host_api>.offset(of: \.scan_failed)! else {
+            return log(.warning, "scanning failed", [("error", error.message)])
+        }
+        error.message.withABIString { api.pointee.scan_failed(api.pointee.ctx, error.code.abiStatus, $0) }
+    }
+
     func stopped() {
         api.pointee.stopped(api.pointee.ctx)
     }

@@ -17,6 +17,9 @@ public struct AdapterSettings: Sendable, Hashable {
         self.reportsChanges = reportsChanges
     }
 
+    /// Whether devices wait for each other there.
+    var takesTurns: Bool { slots < .max }
+
     /// The pseudo-adapter of everything that goes through sockets.
     public static let network = AdapterSettings(name: "network", slots: .max, reportsChanges: false)
 }

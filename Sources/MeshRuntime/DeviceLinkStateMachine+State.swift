@@ -97,6 +97,9 @@ extension DeviceLinkStateMachine.State {
         let earlyClose = episode.readyLinkEnded(error, uptime: uptime, now: now)
         if earlyClose == nil, uptime >= episode.policy.stableAfter, canRetrySoon(error, episode) {
             episode.linkHeld()
+            // It has shown that it can be made. On a network attempts are spread, so that a server is not called by all at once;
+            // an adapter takes its devices one by one anyway.
+            if episode.settings.adapter?.takesTurns == true { return .waiting(Waiting(reason: .slot)) }
             let delay = episode.policy.delay(afterFailures: 0, using: &generator)
             return .waiting(Waiting(reason: .backoff(after: error), deadline: now + delay))
         }

@@ -89,12 +89,18 @@ public protocol TransportFactory: Sendable {
     /// Checks options beyond what the table says, without touching the outside world. Default: nothing more to check.
     func validate(_ options: OptionValues) -> [OptionIssue]
 
+    /// Which device these options, which have no issues, mean: the same text for two devices that are one, however they are
+    /// spelt. Touches nothing of the outside world. Default: nil, for devices of which several may be the same.
+    func identity(_ options: OptionValues) -> String?
+
     /// A transport that is not connected yet. Opens nothing.
     func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport
 }
 
 extension TransportFactory {
     public func validate(_ options: OptionValues) -> [OptionIssue] { [] }
+
+    public func identity(_ options: OptionValues) -> String? { nil }
 
     /// The option table and ``validate(_:)`` in one: what a config checker calls.
     public func check(_ written: [String: JSONValue]) -> (values: OptionValues, issues: [OptionIssue]) {
@@ -110,10 +116,27 @@ public protocol TransportClosing: TransportFactory {
     func close() async
 }
 
+/// A factory that keeps something of a device from one transport to the next.
+public protocol TransportForgetting: TransportFactory {
+    /// The device of this name is not this factory's any more: what is kept of it goes, now or with its last link. Keys stay.
+    func forget(_ device: String) async
+}
+
 /// A factory that can look for devices.
 public protocol TransportScanning: TransportFactory {
-    /// Devices as they are seen, duplicates included, until the consumer stops. Throws if the medium is not usable.
-    func scan() async throws -> AsyncStream<ScanResult>
+    /// Devices as they are seen, duplicates included, until the consumer stops. Throws if the medium is not usable; the stream
+    /// does when it ceases to be, and where that is known only then.
+    func scan() async throws -> AsyncThrowingStream<ScanResult, any Error>
+
+    /// The same for a factory that has to be told where to look: through what these devices go, and with links that there are.
+    /// Default: what is configured makes no difference.
+    func scan(around devices: [TransportSettings]) async throws -> AsyncThrowingStream<ScanResult, any Error>
+}
+
+extension TransportScanning {
+    public func scan(around devices: [TransportSettings]) async throws -> AsyncThrowingStream<ScanResult, any Error> {
+        try await scan()
+    }
 }
 
 /// A transport that can tell about its inside.

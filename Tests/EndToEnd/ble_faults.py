@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # meshhost: a host for mesh radios and other byte-link devices
 """bluetoothd, adapters and radios that fail. R3 and its like are the requirements of the handbook's page BlueZ."""
+import json
 import os
 import signal
 
@@ -46,6 +47,34 @@ async def r11_services_that_never_resolve_end_at_their_deadline(rig):
     assert "discovering services" in end["message"], end
     await air.tell("bluez", "no-resolve off")
     await air.host.ready("roof")
+
+
+async def r11_the_third_time_the_device_is_forgotten_and_found_anew(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "no-resolve on")
+    air.host.configure(bluez(pin=PIN, **SHORT))
+    await air.host.start()
+    for before in range(3):
+        equal(air.calls("RemoveDevice"), 0, f"devices forgotten after {before} attempts")
+        end = await air.down()
+        equal(end["code"], "link.timeout", str(end))
+    await eventually(lambda: air.calls("RemoveDevice") == 1, "the device is forgotten")
+    await air.tell("bluez", "no-resolve off")
+    await air.host.ready("roof")
+    equal(air.calls("RemoveDevice"), 1, "devices forgotten in all")
+
+
+async def r11_a_device_with_keys_is_not_forgotten(rig):
+    air = await Air.bound(rig, **SHORT)
+    await air.tell("bluez", "no-resolve on")
+    await air.tell("radio", "terminate Roof")
+    await air.down()
+    for _ in range(4):
+        end = await air.down()
+        equal(end["code"], "link.timeout", str(end))
+    await air.tell("bluez", "no-resolve off")
+    await air.host.ready("roof")
+    equal((air.calls("RemoveDevice"), air.calls("Pair")), (0, 1), "devices forgotten, pairings")
 
 
 async def r4_an_error_names_phase_and_reason(rig):
@@ -163,8 +192,25 @@ async def r13_a_scan_whose_search_cannot_begin_says_so(rig):
     air = await Air.make(rig)
     await air.tell("bluez", "fail Adapter1.StartDiscovery InProgress 1000 Operation already in progress")
     air.host.configure(bluez(pin=PIN))
-    _, _, err = await air.host.cli("scan", "--for", "5s", "--config", air.host.config)
+    status, out, err = await air.host.cli("scan", "--for", "5s", "--module", "bluez", "--jsonl", "--config",
+                                          air.host.config)
+    equal(status, 69, err)
     assert "stuck in bluetoothd" in err, err
+    fail = json.loads(out)
+    equal((fail["type"], fail["module"]), ("scan.fail", "bluez"))
+
+
+async def a_scan_says_what_is_wrong_and_fails(rig):
+    air = await Air.make(rig)
+    air.host.configure(bluez(pin=PIN))
+    words = ("scan", "--for", "20s", "--module", "bluez", "--config", air.host.config)
+    await air.tell("bluez", "power off")
+    equal((await air.host.cli(*words))[0], 69, "with the adapter off")
+    await air.tell("bluez", "power on")
+    await air.tell("bluez", "crash stay")
+    status, _, err = await air.host.cli(*words)
+    equal(status, 69, err)
+    assert "not running" in err, err
 
 
 async def _passing(rig, fault, code="link.connection-failed"):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # meshhost: a host for mesh radios and other byte-link devices
 """Pairing through bluetoothd, unattended. R1 and its like are the requirements of the handbook's page BlueZ."""
+import asyncio
+import signal
 import sys
 
 from ble_worlds import PIN, ROOF, Air, ble, bluez, equal, eventually
-from harness import RIGS
+from harness import PATIENCE, RIGS
 
 sys.path.insert(0, f"{RIGS}/dbus")
 from client import Client                                # noqa: E402
@@ -62,8 +64,9 @@ async def r2_a_bond_without_the_passkey_is_made_anew(rig):
     air = await Air.make(rig, ble(name="Roof", address=ROOF, bridge=radios.ports[0]))
     async with Client(air.bluetooth.address) as other:
         await other.find(ROOF)
+        await other.use_agent(0, "NoInputNoOutput")             # which makes it Just Works
         await other.connect(ROOF)
-        await other.call(other.path(ROOF), "Device1.Pair")      # no agent: Just Works
+        await other.call(other.path(ROOF), "Device1.Pair")
         await other.disconnect(ROOF)
     equal(air.radio.all("paired")[-1]["authenticated"], False, "authenticated bond")
     air.host.configure(bluez(pin=PIN, protocol="companion"))
@@ -174,6 +177,33 @@ async def the_pin_of_a_device_that_was_taken_out_is_not_given_away(rig):
             paired = False
     equal(paired, False, "paired")
     assert air.bluez.count("agent", member="RequestPasskey") > asked, "the agent was not asked"
+
+
+async def a_pairing_from_the_command_line_leaves_the_link_of_another_program(rig):
+    air = await Air.make(rig)
+    air.host.configure(bluez(pin=PIN, autoconnect=False))
+    async with Client(air.bluetooth.address) as other:
+        await other.find(ROOF)
+        await other.connect(ROOF)
+        status, out, err = await air.host.cli("pair", "roof", "--config", air.host.config)
+        equal(status, 0, err or out)
+        equal((air.radio.count("paired"), air.radio.count("disconnected"), air.calls("Disconnect")), (1, 0, 0),
+              "pairings, links that ended, and that were told to")
+        equal(await other.get(other.path(ROOF), "Device1", "Connected"), True, "connected")
+        await other.disconnect(ROOF)
+
+
+async def a_pairing_from_the_command_line_that_is_interrupted_leaves_nothing(rig):
+    air = await Air.make(rig)
+    air.host.configure(bluez(pin=PIN, autoconnect=False))
+    await air.tell("bluez", "delay Device1.Pair 30 1")
+    process = await air.host.begin("pair", "roof", "--config", air.host.config)
+    await eventually(lambda: air.calls("Pair") == 1, "the pairing is under way")
+    process.send_signal(signal.SIGINT)
+    _, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+    equal((process.returncode, err.decode()), (-signal.SIGINT, "meshhost: interrupted\n"))
+    equal((air.calls("CancelPairing"), air.radio.count("paired")), (1, 0), "calls of CancelPairing, pairings")
+    await eventually(lambda: air.radio.count("disconnected") == 1, "the link has ended")
 
 
 async def pair_and_unpair_from_the_command_line(rig):

@@ -9,7 +9,7 @@ import socket
 
 from breaker import Breaker
 from companion import APP_START, GET_TIME, Client
-from host import Control, Host, equal, mock, share, tcp
+from host import Control, Host, equal, eventually, mock, share, tcp
 
 # Each with the line it goes wrong in, counted in the text here, the column, and a word of the help that is given.
 BROKEN = [
@@ -26,6 +26,10 @@ BROKEN = [
      'listen = "127.0.0.1:0"\n', 5, 8, "companion-tcp"),
     ('[defaults.link]\nbackoff = { first = "250", max = "30s" }\n', 2, 21, "ms"),
     ('[[device]\nname = "roof"\n', 1, None, ""),
+    ('[[device]]\nname = "roof"\nmodule = "tcp"\nhost = "radio.lan"\n'
+     '[[device]]\nname = "attic"\nmodule = "tcp"\nhost = "Radio.LAN:5000"\n', 5, 1, "roof"),
+    ('[[device]]\nname = "roof"\nmodule = "bluez"\naddress = "C0:11:22:33:44:55"\n'
+     '[[device]]\nname = "attic"\nmodule = "bluez"\naddress = "c0:11:22:33:44:55/random"\n', 5, 1, "roof"),
 ]
 
 
@@ -114,6 +118,37 @@ async def a_reload_touches_only_what_changed(rig):
     equal(set(await host.devices()), {"roof"}, "devices")
     equal((await client.ask(GET_TIME))[0], 9, "answer to the client that was there before")
     equal(roof.accepted, 1, "connections of the untouched device")
+
+
+async def _is_ready(host, name):
+    return (await host.devices())[name]["state"] == "ready"
+
+
+async def a_device_that_is_taken_out_ends_with_its_clients_and_can_come_back(rig):
+    roof, yard = await _two_links(rig)
+    host = Host(rig)
+    sections = (tcp("roof", roof.port), share("roof")), (tcp("yard", yard.port), share("yard"))
+    host.configure(*sections[0], *sections[1])
+    await host.start()
+    await host.ready("roof", "yard")
+    stays = await Client.connect(await host.address("yard"))
+    for _ in range(3):
+        client = await Client.connect(await host.address("roof"))
+        equal((await client.ask(APP_START))[0], 5, "answer to APP_START")
+        since = host.events.mark()
+        host.configure(*sections[1])
+        equal((await _reload(host))["data"]["ok"], True)
+        while await client.frame() is not None:
+            pass
+        equal([each["data"]["reason"] for each in host.events.all("client.leave", since)], ["share-closed"])
+        equal(host.events.count("link.down", since, device="roof"), 1)
+        equal({each["device"] for each in (await host.clients())["clients"]}, {"yard"})
+        # What changes what the host speaks with it is another session, too.
+        for section in (tcp("roof", roof.port, protocol="none"), *sections[0][:1]):
+            host.configure(section, *sections[1], *(sections[0][1:] if section is sections[0][0] else ()))
+            equal((await _reload(host))["data"]["ok"], True)
+        await eventually(lambda: _is_ready(host, "roof"), "roof ready")
+    equal((await stays.ask(APP_START))[0], 5, "answer to the client of the other device")
 
 
 async def what_a_reload_could_not_apply_is_told_and_tried_again(rig):

@@ -7,8 +7,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import time
 
+from harness import PATIENCE
 from host import Control, Host, compile_module, device, equal, mock, private_folder, table
 
 NEAR = "aa:3"
@@ -63,6 +65,12 @@ static const mh_transport_info info = {
     .caps = MH_CAP_SCAN | MH_CAP_PAIRING | MH_CAP_MULTILINK, .ops = &ops, .options = options, .option_count = 1};
 const mh_transport_info *mh_transport_entry_v1(void) { return &info; }
 """
+
+# The same, whose search cannot begin.
+DEAF = QUIET.replace('"quiet"', '"deaf"').replace(
+    "(void)inst; (void)on; (void)filter; return MH_OK;",
+    '(void)filter; if (on) inst->host->scan_failed(inst->host->ctx, MH_EADAPTER, text("deaf0 is off; switch it on")); '
+    "return MH_OK;")
 
 
 def _host(rig, *sections, link=None):
@@ -193,6 +201,24 @@ async def a_pin_may_come_where_nobody_sees_it(rig):
     assert "12x" not in err, err
 
 
+async def a_pairing_that_is_interrupted_ends_by_the_signal(rig):
+    host = _host(rig, _scripted("roof", script="hang", address=NEAR))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = await host.begin("pair", "roof", "--config", host.config)
+        # Its handler is there as soon as its loop runs, which nothing tells.
+        while not _catches(process.pid, number):
+            await asyncio.sleep(0.01)
+        process.send_signal(number)
+        _, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+        equal((process.returncode, err.decode()), (-number, "meshhost: interrupted\n"))
+
+
+def _catches(pid, number):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        caught = next(line for line in file if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1
+
+
 async def what_cannot_be_paired_with_is_said(rig):
     host = _host(rig, _scripted("roof"), mock("bench"))
     for words, code, text in ((("roff",), 64, 'no device is called "roff"; did you mean "roof"?'),
@@ -269,12 +295,42 @@ async def a_device_waits_for_its_adapter_and_no_longer(rig):
     assert host.events.count("adapter.off") and host.events.count("adapter.on")
 
 
-async def a_silence_is_explained_and_a_module_in_c_pairs(rig):
-    folder = private_folder("quiet")
+async def _module_in_c(rig, host, name, source):
+    folder = private_folder(name)
     rig.closers.append(lambda: asyncio.to_thread(shutil.rmtree, folder))
-    await compile_module(folder, "quiet", QUIET)
-    host = Host(rig)
+    await compile_module(folder, name, source)
     host.modules.insert(0, folder)
+
+
+async def a_search_that_cannot_begin_is_no_silence(rig):
+    host = Host(rig)
+    await _module_in_c(rig, host, "deaf", DEAF)
+    scripted = os.path.join(host.modules[-1], "libfixture-scripted.so")
+    host.configure(table("module.scripted", path=scripted), device("lamp", "deaf", protocol="none", address="aa:1"),
+                   _scripted("roof", address=NEAR))
+    for running in (False, True):
+        if running:
+            await host.start()
+        words = ("scan", "--config", host.config)
+        before = time.monotonic()
+        status, out, err = await host.cli(*words, "--module", "deaf", "--for", "60s", "--jsonl")
+        assert time.monotonic() - before < 30, "nobody looked and the scan went on"
+        fail = {"type": "scan.fail", "module": "deaf", "code": "adapter.unavailable",
+                "message": "deaf0 is off; switch it on"}
+        equal((status, [json.loads(line) for line in out.splitlines()]), (69, [fail]))
+        equal(err, "meshhost: module deaf: deaf0 is off; switch it on\n")
+        # One that cannot look does not keep the others from it.
+        status, out, _ = await host.cli(*words, "--for", "1s", "--jsonl")
+        lines = [json.loads(line) for line in out.splitlines()]
+        equal((status, [line for line in lines if line["type"] == "scan.fail" and line["module"] == "deaf"]), (0, [fail]))
+        assert any(line["type"] == "scan.seen" and line["address"] == NEAR for line in lines), lines[:4]
+        document = json.loads((await host.cli(*words, "--for", "1s", "--json", "--module", "deaf"))[1])
+        equal(document["failures"], [{key: fail[key] for key in ("module", "code", "message")}])
+
+
+async def a_silence_is_explained_and_a_module_in_c_pairs(rig):
+    host = Host(rig)
+    await _module_in_c(rig, host, "quiet", QUIET)
     host.configure(device("lamp", "quiet", protocol="none", address="aa:1"))
     for running in (False, True):
         if running:

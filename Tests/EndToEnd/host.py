@@ -191,12 +191,16 @@ class Host:
 
     # command line
 
-    async def cli(self, *words, env=None, stdin=None):
-        """Run a command: its status, standard output and standard error."""
-        child = await asyncio.create_subprocess_exec(
+    async def begin(self, *words, env=None, stdin=None):
+        """Start a command."""
+        return await asyncio.create_subprocess_exec(
             self.binary, *map(str, words), stdin=asyncio.subprocess.DEVNULL if stdin is None else stdin,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env={**os.environ, **self.environment(**(env or {}))})
+
+    async def cli(self, *words, env=None, stdin=None):
+        """Run a command: its status, standard output and standard error."""
+        child = await self.begin(*words, env=env, stdin=stdin)
         try:
             out, err = await asyncio.wait_for(child.communicate(), PATIENCE)
         except asyncio.TimeoutError:

@@ -2,6 +2,8 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshBLE
+import MeshLoop
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -66,6 +68,20 @@ struct BlueZSettingsTests {
         #expect(settings == nil)
         #expect(issues.map(\.option) == [option])
         #expect(!issues.contains { $0.message.contains("123456") })
+    }
+
+    @Test func `a device is the same however its address and its adapter are written`() async throws {
+        let thread = LoopThread()
+        let factory = BlueZTransportFactory(loop: thread.loop, log: .none, environment: [:])
+        let identity = { (address: String, adapter: String) in
+            factory.identity(factory.check(["address": .string(address), "adapter": .string(adapter)]).values)
+        }
+        #expect(identity("c0:11:22:33:44:55", "") == "C0:11:22:33:44:55")
+        #expect(identity("C0:11:22:33:44:55/random", "") == "C0:11:22:33:44:55")
+        #expect(identity("C0:11:22:33:44:55", "hci1") == "C0:11:22:33:44:55 through hci1")
+        #expect(identity("C0:11:22:33:44:55", "00:aa:01:00:00:42") == "C0:11:22:33:44:55 through 00:AA:01:00:00:42")
+        #expect(identity("roof", "") == nil)
+        try await thread.shutDown()
     }
 
     @Test func `a word that is nearly right is corrected`() {

@@ -125,6 +125,16 @@ struct ATTServerTests {
         #expect(answers == [hex("01 16 0600 09")])
     }
 
+    @Test func `no answer to a prepared write is longer than the MTU`() {
+        var machine = machine(.authenticated)
+        let part = { [0x16, 6, 0, 0, 0] + [UInt8](repeating: 1, count: $0) }
+        #expect(machine.packetReceived(part(18)).response?.count == 23)
+        #expect(machine.packetReceived(part(19)).response == hex("01 16 0600 04"))
+        _ = ask(&machine, "02 1e00")
+        #expect(machine.packetReceived(part(25)).response?.count == 30)
+        #expect(machine.packetReceived(part(26)).response == hex("01 16 0600 04"))
+    }
+
     @Test func `a subscription, and notifications that fit (R36)`() {
         var machine = machine()
         #expect(machine.notification(8, [1]) == nil)

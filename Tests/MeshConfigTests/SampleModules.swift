@@ -8,8 +8,11 @@ import MeshTransportAPI
 struct SampleModule: TransportFactory {
     var descriptor: TransportDescriptor
     var judge: @Sendable (OptionValues) -> [OptionIssue] = { _ in [] }
+    var identify: @Sendable (OptionValues) -> String? = { _ in nil }
 
     func validate(_ options: OptionValues) -> [OptionIssue] { judge(options) }
+
+    func identity(_ options: OptionValues) -> String? { identify(options) }
 
     func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
         throw MeshError(.notSupported, "a sample makes no transports")
@@ -47,7 +50,12 @@ struct SampleModule: TransportFactory {
             [
                 OptionSpec("address", .string, default: nil, help: "The Bluetooth address."),
                 OptionSpec("pin", .string, default: "", help: "The pairing PIN.", secret: true),
+                OptionSpec("adapter", .string, default: "", help: "The local adapter."),
             ])
+        module.identify = { options in
+            let adapter = options.string("adapter")
+            return options.string("address").uppercased() + (adapter.isEmpty ? "" : " through \(adapter)")
+        }
         module.judge = { options in
             options.string("pin").allSatisfy(\.isNumber)
                 ? [] : [OptionIssue(option: "pin", message: "a PIN has digits only")]

@@ -74,6 +74,30 @@ struct DBusOrderTests {
         }
     }
 
+    /// It is long enough for reading in pauses to begin (`ReadModerationPolicy`).
+    @Test func `a long stream is complete, and calls in the middle of it are seen in its order`() async throws {
+        try await onConnections { actor, client, server in
+            let log = Arrival<String>(actor.loop)
+            let token = try await client.addMatch(DBusMatch(interface: testInterface)) { log.arrive($0.member) }
+            let export = try await server.export(path: "/test", interface: testInterface) { $0.reply() }
+            let call = DBusCall(server.uniqueName, path: "/test", interface: testInterface, member: "Test")
+            var expected: [String] = []
+            for round in 0..<4 {
+                for number in 0..<500 {
+                    expected.append("Signal\(round)x\(number)")
+                    try await server.signal("Signal\(round)x\(number)")
+                    // The bus has taken them one by one, and so does the client.
+                    if number % 4 == 0 { try await server.settle() }
+                }
+                _ = try await client.call(call)
+                log.arrive("reply")
+                expected.append("reply")
+            }
+            #expect(await log.all() == expected)
+            withExtendedLifetime((token, export)) {}
+        }
+    }
+
     @Test(arguments: CallerKind.allCases)
     func `a signal that follows the answer to a new match reaches its handler`(_ kind: CallerKind) async throws {
         try await onConnections { actor, client, _ in

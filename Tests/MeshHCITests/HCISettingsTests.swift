@@ -37,8 +37,33 @@ struct HCISettingsTests {
         #expect(read(with(["capture": "/run/roof.log", "capture_limit": 0])).issues.map(\.option) == ["capture_limit"])
     }
 
+    @Test func `the interval and the mode of links can be chosen`() {
+        let device: [String: JSONValue] = ["name": "Roof", "controller": "tcp:127.0.0.1:9000"]
+        func link(_ written: [String: JSONValue]) -> HCILinkOptions? {
+            read(device.merging(written) { $1 }).settings?.link
+        }
+        #expect(link([:]) == HCILinkOptions(mode: .twoMegabit, interval: nil))
+        #expect(link(["phy": "1m", "connection_interval": "30ms"]) == HCILinkOptions(mode: .oneMegabit, interval: 24))
+        #expect(link(["connection_interval": "8ms"])?.interval == 6)
+        #expect(link(["connection_interval": "4s"])?.interval == 3200)
+        for wrong: [String: JSONValue] in [
+            ["phy": "coded"], ["connection_interval": "7ms"], ["connection_interval": "5s"],
+        ] { #expect(link(wrong) == nil, "\(wrong)") }
+    }
+
     @Test func `a device and a controller have to be named`() {
         #expect(read([:]).issues.map(\.option) == ["address", "controller"])
+        #expect(read([:]).issues.last?.message == "it has to be said which controller")
         #expect(read(["name": "Roof", "controller": "hci"]).issues.map(\.option) == ["controller"])
+    }
+
+    @Test func `the folder of the bonds is an absolute path, or none`() {
+        let device: [String: JSONValue] = ["name": "Roof", "controller": "unix:/run/hci0"]
+        #expect(read(device.merging(["bond_dir": "bonds"]) { $1 }).issues.map(\.option) == ["bond_dir"])
+        #expect(read(device.merging(["bond_dir": ""]) { $1 }).settings?.bondDirectory == "")
+    }
+
+    @Test func `the defaults are values of their kinds`() {
+        #expect(HCISettings.options.resolve([:]).issues.isEmpty)
     }
 }

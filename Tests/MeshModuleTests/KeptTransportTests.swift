@@ -44,6 +44,48 @@ import Testing
         }
     }
 
+    @Test func `a device that is forgotten has another transport when it comes back`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            // Nothing runs yet.
+            await bench.factory.forget("roof")
+            let transport = try bench.transport(["script": "count"])
+            let shed = try bench.transport(["script": "count"], device: "shed")
+            for device in [transport, shed] { #expect(try await connections(device, isolation: actor) == 1) }
+            await bench.factory.forget("roof")
+            await bench.factory.forget("roof")
+            #expect(try await connections(transport, isolation: actor) == 1)
+            #expect(try await connections(shed, isolation: actor) == 2)
+            await bench.factory.shutDown()
+        }
+    }
+
+    @Test func `a device that is forgotten while its link is up keeps the link`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let transport = try bench.transport(["script": "echo"])
+            try await transport.connect()
+            await bench.factory.forget("roof")
+            try await transport.send(Data([7]))
+            #expect(await transport.receivedData.first { _ in true } == Data([7]))
+            await transport.disconnect()
+            #expect(await !transport.isConnected)
+            await bench.factory.shutDown()
+        }
+    }
+
+    @Test func `a device that is forgotten hears nothing of its adapter`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let transport = try bench.transport(["script": "adapter"])
+            #expect(await code { try await transport.connect() } == .adapterUnavailable)
+            await bench.factory.forget("roof")
+            _ = await bench.factory.examine([])
+            #expect(bench.recorder.summary == ["phase connecting", "adapter false"])
+            await bench.factory.shutDown()
+        }
+    }
+
     @Test func `two links of one device at a time do not share a transport`() async throws {
         try await onLoop { actor in
             let bench = try Bench("scripted", actor.loop)

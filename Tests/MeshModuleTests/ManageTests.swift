@@ -147,13 +147,36 @@ import Testing
         }
     }
 
+    @Test func `a module of ABI 1_2 whose search fails on a host of 1_1 logs that`() async throws {
+        try await onLoop { actor in
+            let module = try ModuleLoader().load("scripted", path: Fixture.path("scripted"))
+            let recorder = Recorder()
+            let handle = create(module, onHostOf: 1, actor.loop, log: recorder.log)
+            #expect(module.ops.start(handle) == MH_OK)
+            let options = "{\"script\":\"adapter\"}"
+            _ = options.withABIString { options in "roof".withABIString { module.ops.connect(handle, 1, $0, options) } }
+            try await actor.loop.sleep(for: .milliseconds(20))
+            #expect("{}".withABIString { module.ops.scan(handle, 1, $0) } == MH_OK)
+            try await until(actor.loop) {
+                recorder.logged.contains { $0.contains("scanning failed error=script0 is off; switch it on") }
+            }
+            #expect(module.ops.stop(handle) == MH_OK)
+            // Long enough for the tasks of the module, which have nothing to wait for.
+            try await actor.loop.sleep(for: .milliseconds(20))
+            module.ops.destroy(handle)
+        }
+    }
+
     /// An instance that was made by a host of an older minor.
-    private func create(_ module: LoadedModule, onHostOf minor: UInt32, _ loop: EventLoop) -> OpaquePointer? {
-        let inbox = InstanceInbox(limits: InstanceInbox.Limits(), canResume: true, log: .none)
+    private func create(
+        _ module: LoadedModule, onHostOf minor: UInt32, _ loop: EventLoop, log: LogSink = .none
+    ) -> OpaquePointer? {
+        let inbox = InstanceInbox(limits: InstanceInbox.Limits(), canResume: true, log: log)
         let api = UnsafeMutablePointer(mutating: HostCallbacks.makeAPI(inbox, loop: loop))
-        api.pointee.struct_size -= UInt32(MemoryLayout<OpaquePointer>.size)
+        api.pointee.struct_size = UInt32(MemoryLayout<mh_host_api>.offset(of: minor == 0 ? \.managed : \.scan_failed)!)
         api.pointee.abi_minor = minor
-        api.pointee.managed = nil
+        if minor == 0 { api.pointee.managed = nil }
+        api.pointee.scan_failed = nil
         var handle: OpaquePointer?
         let status = "{}".withABIString { module.ops.create(api, $0, &handle) }
         return status == MH_OK ? handle : nil

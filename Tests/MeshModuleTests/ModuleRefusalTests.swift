@@ -25,7 +25,7 @@ import Testing
         let module = try loader.load("rude", path: Fixture.path("rude"))
         #expect(module.descriptor.version == "0.1.0")
         #expect(module.descriptor.options.map(\.name) == ["mode"])
-        #expect(module.abi == "1.1")
+        #expect(module.abi == "1.2")
         #expect(ModuleStatus(module).capabilities == ["pipelined-reads"])
         #expect(try loader.load("rude", path: Fixture.path("rude")) === module)
         #expect(loader.status(of: "rude", path: Fixture.path("rude")).state == .loaded)
@@ -33,17 +33,17 @@ import Testing
 
     @Test func `a module for another ABI major is refused with both majors`() {
         let refusal = refusal(Fixture.path("other-major"))
-        #expect(refusal?.rule == "is built for ABI major 2, this daemon has ABI 1.1")
+        #expect(refusal?.rule == "is built for ABI major 2, this daemon has ABI 1.2")
     }
 
     @Test func `a description of another major is refused`() throws {
         let path = try folder.file("a.so", Fixture.rude(major: 3))
-        #expect(refusal(path)?.rule == "is built for ABI major 3, this daemon has ABI 1.1")
+        #expect(refusal(path)?.rule == "is built for ABI major 3, this daemon has ABI 1.2")
     }
 
     @Test func `a module that needs a newer minor is refused with both versions`() throws {
         let path = try folder.file("a.so", Fixture.rude(minorNeeded: 3))
-        #expect(refusal(path)?.rule == "needs ABI 1.3, this daemon has ABI 1.1")
+        #expect(refusal(path)?.rule == "needs ABI 1.3, this daemon has ABI 1.2")
     }
 
     @Test(arguments: [0, 4, 8, 87] as [UInt32])

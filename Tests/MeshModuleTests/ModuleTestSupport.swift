@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import CTransportABI
 import FoundationEssentials
 import Glibc
 import MeshLoop
@@ -29,7 +30,7 @@ enum Fixture {
             numbers.flatMap { n in withUnsafeBytes(of: n.littleEndian, Array.init) }
         }
         var bytes = try bytes("rude")
-        try bytes.replace(row([88, 1, 1, 0]), with: row([size, major, 1, minorNeeded]))
+        try bytes.replace(row([88, 1, MH_ABI_MINOR, 0]), with: row([size, major, MH_ABI_MINOR, minorNeeded]))
         if let (old, new) = replacing {
             try bytes.replace(Array(old.utf8) + [0], with: Array(new.utf8) + [0], everywhere: everywhere)
         }

@@ -14,7 +14,7 @@ import Testing
     @Test func `the description crosses with its option table`() throws {
         let module = try ModuleLoader().load("scripted", path: Fixture.path("scripted"))
         #expect(module.descriptor.version == "2.3.4")
-        #expect(module.abi == "1.1")
+        #expect(module.abi == "1.2")
         #expect(
             module.descriptor.options.map(\.name) == [
                 "script", "count", "code", "pause", "password", "address", "adapter", "pin", "connect_timeout",
@@ -283,7 +283,7 @@ import Testing
             let bench = try Bench("scripted", actor.loop)
             for _ in 0..<2 {
                 var results: [ScanResult] = []
-                for await result in try await bench.factory.scan() {
+                for try await result in try await bench.factory.scan() {
                     results.append(result)
                     if results.count == 2 { break }
                 }
@@ -292,6 +292,57 @@ import Testing
                 // A scan that begins before the one before has ended would join it.
                 try await actor.loop.sleep(for: .milliseconds(1))
             }
+            await bench.factory.shutDown()
+        }
+    }
+    @Test func `which device options mean crosses`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let identity = { (written: [String: JSONValue]) in
+                bench.factory.identity(bench.factory.check(written).values)
+            }
+            #expect(identity(["address": "AA:3", "script": "burst"]) == "aa:3")
+            #expect(identity(["address": "aa:3"]) == "aa:3")
+            #expect(identity([:]) == nil)
+            // A module of ABI 1.1 does not say.
+            let rude = try Bench("rude", actor.loop)
+            #expect(rude.factory.identity(rude.factory.check([:]).values) == nil)
+            await rude.factory.shutDown()
+            await bench.factory.shutDown()
+        }
+    }
+
+    @Test func `a search that cannot begin says why and the next one is a new one`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let transport = try bench.transport(["script": "adapter"])
+            #expect(await code { try await transport.connect() } == .adapterUnavailable)
+            do {
+                for try await result in try await bench.factory.scan() { Issue.record("\(result) was heard") }
+                Issue.record("the scan ended without a reason")
+            } catch {
+                #expect((error as? MeshError)?.code == .adapterUnavailable)
+                #expect((error as? MeshError)?.message == "script0 is off; switch it on")
+            }
+            // Which switches it on.
+            _ = await bench.factory.examine([])
+            let first = try await bench.factory.scan().first { _ in true }
+            #expect(first?.address == "aa:1")
+            await bench.factory.shutDown()
+        }
+    }
+
+    @Test func `a search that the host has ended does not fail the next one`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let transport = try bench.transport(["script": "adapter"])
+            #expect(await code { try await transport.connect() } == .adapterUnavailable)
+            let doomed = Task { try await bench.factory.scan().first { _ in true } }
+            doomed.cancel()
+            _ = try? await doomed.value
+            try await actor.loop.sleep(for: .milliseconds(1))
+            _ = await bench.factory.examine([])
+            #expect(try await bench.factory.scan().first { _ in true }?.address == "aa:1")
             await bench.factory.shutDown()
         }
     }

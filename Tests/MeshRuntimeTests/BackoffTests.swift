@@ -66,6 +66,32 @@ struct BackoffTests {
         #expect(bench.roof.consecutiveFailures == 0)
     }
 
+    @Test func `a link that held is made anew at once where devices take turns`() {
+        var bench = Bench(adapter: AdapterSettings(name: "hci0", reportsChanges: false))
+        bench.becomeReady()
+        bench.pass(.seconds(31))
+        bench.end(.linkClosed)
+        #expect(bench.started == ["roof"])
+        #expect(bench.roof.consecutiveFailures == 0)
+        // That attempt is one like any other: its failure is followed by a pause.
+        bench.end(.connectionTimeout)
+        #expect(bench.roof.waiting?.slug == "backoff")
+        bench.passToDeadline()
+        bench.becomeReady()
+        bench.pass(.seconds(29))
+        bench.end(.linkClosed)
+        #expect(bench.roof.waiting?.slug == "backoff")
+    }
+
+    @Test func `a link that held is made anew after a short random pause on a network`() {
+        var bench = Bench(adapter: .network)
+        bench.becomeReady()
+        bench.pass(.seconds(31))
+        bench.end(.linkClosed)
+        #expect(bench.roof.waiting?.slug == "backoff")
+        #expect(bench.roof.remaining! <= .milliseconds(250))
+    }
+
     @Test func `retries go on for ever by default`() {
         var bench = Bench()
         for round in 1...500 {

@@ -130,6 +130,32 @@ struct MessageSharingTests {
         }
     }
 
+    @Test func `what a client did not read under a name that it gives up is for whoever comes under that name`()
+        async throws
+    {
+        try await SharingBench.run(share: { $0.maximumClients = 1_000 }) { bench in
+            for round in 0..<40 {
+                let number = UInt8(round + 1)
+                let client = try await Self.client(bench, "old \(round)")
+                _ = try await Self.drain(client)
+                let heir = try await bench.client()
+                _ = try await heir.ask(Data([0x16, 3]))
+                try await Self.arrive(number...number, bench)
+                // Together, so that it has not shown to have the message when it takes the other name.
+                try await client.sendRaw(PipeliningTests.framed([Self.next, Self.appStart("new \(round)")]))
+                // At another moment each time: before the name is given up, meanwhile, and after.
+                for _ in 0..<round * 4 { await Task.yield() }
+                try await heir.send(Self.appStart("old \(round)"))
+                var frame = await heir.next()
+                while frame?.first != 0x05 { frame = await heir.next() }
+                // One that comes before the name is free is a newcomer, and may get older messages, too.
+                #expect(try await Self.drain(heir).last == Self.message(number), "round \(round)")
+                await client.close()
+                await heir.close()
+            }
+        }
+    }
+
     @Test func `messages that were asked for together and not read come again`() async throws {
         try await SharingBench.run { bench in
             let client = try await Self.client(bench, "app")

@@ -4,6 +4,7 @@
 import FoundationEssentials
 import MeshLoop
 import MeshMockTransport
+import MeshSerialTransport
 import MeshTCPTransport
 import MeshTransportAPI
 import MeshTransportTesting
@@ -29,6 +30,27 @@ struct ConformanceTests {
         let report = await conformance.run()
         #expect(report.broken == [], "\(report)")
         #expect(report.skipped == [])
+    }
+
+    @Test func `a serial port keeps the transport rules`() async {
+        let conformance = TransportConformance(timeLimit: patience) { environment in
+            let thread = LoopThread()
+            let peer = try await SerialPeer.start(thread.loop)
+            let watcher = SerialPortWatcher(loop: thread.loop)
+            let transport = SerialTransport(
+                loop: thread.loop, settings: SerialSettings(choice: .path(peer.path), checksLayout: false),
+                watcher: watcher, environment: environment)
+            await peer.observe {
+                if case .int(let count)? = await transport.diagnostics()["bytes_received"] { count } else { 0 }
+            }
+            return ConformanceSubject(transport: transport, peer: peer) {
+                await peer.stop()
+                await LoopActor(thread.loop).run { _ in watcher.close() }
+                try await thread.shutDown()
+            }
+        }
+        let report = await conformance.run()
+        #expect(report.broken == [], "\(report)")
     }
 
     @Test func `the mock keeps the transport rules`() async {
@@ -57,6 +79,9 @@ struct ConformanceTests {
         #expect(
             TransportConformance.checkDescriptor(
                 of: TCPTransportFactory(loop: thread.loop), required: ["host": "192.0.2.1"]) == [])
+        #expect(
+            TransportConformance.checkDescriptor(
+                of: SerialTransportFactory(loop: thread.loop), required: ["path": "/dev/ttyACM0"]) == [])
         #expect(TransportConformance.checkDescriptor(of: MockTransportFactory(loop: thread.loop), required: [:]) == [])
         try await thread.shutDown()
     }

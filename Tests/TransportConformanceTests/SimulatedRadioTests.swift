@@ -235,7 +235,7 @@ struct SimulatedRadioTests {
     @Test func `a scan shows two devices`() async throws {
         let thread = LoopThread()
         var names: [String] = []
-        for await result in try await MockTransportFactory(loop: thread.loop).scan() {
+        for try await result in try await MockTransportFactory(loop: thread.loop).scan() {
             names.append(result.name)
             if names.count == 2 { break }
         }

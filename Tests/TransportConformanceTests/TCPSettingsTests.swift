@@ -40,6 +40,18 @@ struct TCPSettingsTests {
     }
 
     @Test(arguments: [
+        ("radio.lan", "radio.lan:5000"), ("Radio.LAN.:5000", "radio.lan:5000"), ("radio.lan:5001", "radio.lan:5001"),
+        ("[2001:DB8:0:0::1]:5000", "[2001:db8::1]:5000"), ("2001:db8::1", "[2001:db8::1]:5000"),
+        ("192.0.2.1", "192.0.2.1:5000"), ("fe80::1%eth0", "[fe80::1%eth0]:5000"),
+    ])
+    func `an endpoint is the same however it is written`(text: String, identity: String) async throws {
+        let thread = LoopThread()
+        let factory = TCPTransportFactory(loop: thread.loop)
+        #expect(factory.identity(factory.check(["host": .string(text)]).values) == identity)
+        try await thread.shutDown()
+    }
+
+    @Test(arguments: [
         ("tcp://1.2.3.4:5000", "write \"1.2.3.4:5000\""),
         ("2001:db8::1:5000", "write \"[2001:db8::1]:5000\", or \"[2001:db8::1:5000]\" for the address alone"),
     ])

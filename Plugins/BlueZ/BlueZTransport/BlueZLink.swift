@@ -99,7 +99,12 @@ actor BlueZLink: GATTLink {
         handler?(error)
     }
 
-    func close() async {
+    func close() async { await end(disconnects: true) }
+
+    /// As ``close()``, but the device stays connected: for a link that another program made.
+    func letGo() async { await end(disconnects: false) }
+
+    private func end(disconnects: Bool) async {
         switch state {
         case .closed(let work): await work.value
         case .lost:
@@ -112,8 +117,10 @@ actor BlueZLink: GATTLink {
             // A task of its own: a caller that is cancelled still leaves nothing behind.
             let work = Task(executorPreference: loop.taskExecutor) { [service] in
                 await self.stopNotifications(subscribed)
-                await service.disconnect(self.path)
-                await self.forgetIfUnresolvable()
+                if disconnects {
+                    await service.disconnect(self.path)
+                    await self.forgetIfUnresolvable()
+                }
                 await service.linkClosed(self)
                 await service.releaseAndClose()
             }

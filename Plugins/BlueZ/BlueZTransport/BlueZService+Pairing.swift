@@ -29,23 +29,37 @@ extension BlueZService {
         }
         let path = objects.adapter(order.choice).flatMap { objects.device(target, on: $0.path)?.path }
         if let path, let link = links[path] { return try await pair(over: link, settings) }
-        let link = try await within(
+        let (link, isOurs) = try await link(order, settings)
+        let outcome: Result<PairingReport, MeshError>
+        do throws(MeshError) {
+            outcome = .success(try await pair(over: link, settings))
+        } catch {
+            outcome = .failure(error)
+        }
+        if isOurs { await link.close() } else { await link.letGo() }
+        return try outcome.get()
+    }
+
+    /// The link that another program made, which goes on afterwards, or one of our own.
+    private func link(
+        _ order: ConnectOrder, _ settings: BLETransportSettings
+    ) async throws(MeshError) -> (BlueZLink, isOurs: Bool) {
+        do throws(GATTError) {
+            if let link = try await adopt(order) { return (link, false) }
+        } catch {
+            throw error.error
+        }
+        let target = order.request.target
+        let link = try await loop.within(
             settings.connectionTimeout, "\(target) was not reached within \(settings.connectionTimeout.optionText)"
         ) { () async throws(GATTError) in try await self.connect(order) }
-        do throws(MeshError) {
-            let report = try await pair(over: link, settings)
-            await link.close()
-            return report
-        } catch {
-            await link.close()
-            throw error
-        }
+        return (link, true)
     }
 
     private func pair(
         over link: BlueZLink, _ settings: BLETransportSettings
     ) async throws(MeshError) -> PairingReport {
-        let outcome = try await within(
+        let outcome = try await loop.within(
             settings.pairingTimeout, "the pairing took longer than \(settings.pairingTimeout.optionText)"
         ) { () async throws(GATTError) in try await link.pair() }
         let peer = await link.peer
@@ -65,34 +79,6 @@ extension BlueZService {
         } catch {
             await releaseAndClose()
             throw error.error
-        }
-    }
-
-    /// Cancels `body` when the time is over; then, the error is `text`.
-    private func within<Value: Sendable>(
-        _ limit: Duration, _ text: String, _ body: @escaping @Sendable () async throws(GATTError) -> Value
-    ) async throws(MeshError) -> Value {
-        let work = Task(executorPreference: loop.taskExecutor) { () async -> Result<Value, GATTError> in
-            do throws(GATTError) {
-                return .success(try await body())
-            } catch {
-                return .failure(error)
-            }
-        }
-        let timer = LoopTimer(loop)
-        timer.schedule(after: limit) { work.cancel() }
-        let result = await withTaskCancellationHandler {
-            _ = self
-            return await work.value
-        } onCancel: {
-            work.cancel()
-        }
-        timer.cancel()
-        switch result {
-        case .success(let value): return value
-        case .failure(let error) where error.reason == .cancelled && !Task.isCancelled:
-            throw MeshError(.connectionTimeout, text, cause: error.error, context: error.error.context)
-        case .failure(let error): throw error.error
         }
     }
 }

@@ -11,7 +11,7 @@ struct Scanner {
     var adapter: String
     var wish: UInt64
     var filter = SightingFilter()
-    var continuation: AsyncStream<ScanResult>.Continuation
+    var continuation: AsyncThrowingStream<ScanResult, any Error>.Continuation
 }
 
 /// Looking for devices: `meshhost scan`.
@@ -22,7 +22,7 @@ extension BlueZService {
     private static let startTime = Duration.seconds(20)
 
     /// Devices as they are heard, and those that are connected and so cannot be heard, until the consumer stops.
-    func scan(_ choice: AdapterChoice) async throws(MeshError) -> AsyncStream<ScanResult> {
+    func scan(_ choice: AdapterChoice) async throws(MeshError) -> AsyncThrowingStream<ScanResult, any Error> {
         await retain()
         let adapter: String
         do throws(GATTError) {
@@ -31,7 +31,7 @@ extension BlueZService {
             await releaseAndClose()
             throw error.error.adding(operation: "scan")
         }
-        let (stream, continuation) = AsyncStream.makeStream(
+        let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: ScanResult.self, bufferingPolicy: .bufferingNewest(Self.bufferedSightings))
         let serial = nextSerial()
         let wish = wish(on: adapter, DiscoveryStateMachine.Filter(services: [], reportsDuplicates: true))

@@ -7,7 +7,7 @@ public import MeshTransportAPI
 
 extension BlueZTransportFactory: TransportScanning {
     /// On the first adapter that is powered on.
-    public func scan() async throws -> AsyncStream<ScanResult> {
+    public func scan() async throws -> AsyncThrowingStream<ScanResult, any Error> {
         try await service.scan(.firstPowered)
     }
 }

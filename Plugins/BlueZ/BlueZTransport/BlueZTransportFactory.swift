@@ -38,6 +38,13 @@ public struct BlueZTransportFactory: TransportFactory {
         BlueZSettings.read(options).issues
     }
 
+    /// The device and the adapter. The kind of the address does not count: what is not said matches both.
+    public func identity(_ options: OptionValues) -> String? {
+        guard let settings = BlueZSettings.read(options).settings else { return nil }
+        let adapter = BLEAddress(settings.adapter)?.text ?? settings.adapter
+        return "\(settings.transport.target)" + (adapter.isEmpty ? "" : " through \(adapter)")
+    }
+
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
         let bluez = try read(settings)
         return BLETransport(

@@ -11,9 +11,10 @@ struct HCICentral: GATTCentral {
     /// Where bonds are kept; empty for nowhere.
     let bondDirectory: String
     var capture: CaptureSettings?
+    var options = HCILinkOptions()
 
     var adapterName: String {
-        get async { "\(port)" }
+        get async { "the controller at \(port)" }
     }
 
     func observeState(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> any GATTObservation {
@@ -26,10 +27,14 @@ struct HCICentral: GATTCentral {
     func adopt(_ request: GATTConnectRequest) async throws(GATTError) -> (any GATTLink)? { nil }
 
     func connect(_ request: GATTConnectRequest) async throws(GATTError) -> any GATTLink {
-        try await controllers.controller(at: port, bonds: bondDirectory, capture: capture).connect(request)
+        try await controllers.controller(at: port, bonds: bondDirectory, capture: capture).connect(request, options)
     }
 
     func removeBond(_ target: BLETarget) async throws(GATTError) {
         try await controllers.controller(at: port, bonds: bondDirectory, capture: capture).removeBond(target)
+    }
+
+    func lastSighting(of target: BLETarget) async -> GATTPeer? {
+        await controllers.controller(at: port, bonds: bondDirectory).lastSighting(of: target)
     }
 }

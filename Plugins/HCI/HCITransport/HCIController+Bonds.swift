@@ -22,18 +22,15 @@ extension HCIController {
     }
 
     /// Forgets a device, and ends the link to it. One that is known by its name only is the one that was last found by it.
-    func removeBond(_ target: BLETarget) async throws(GATTError) {
+    /// Returns whether there were keys.
+    @discardableResult func removeBond(_ target: BLETarget) async throws(GATTError) -> Bool {
         // Bonds belong to the controller's address, which nobody knows before it is there.
-        guard let own = descriptor?.ownAddress else { throw .controllerGone("\(port)", .pair, target.description) }
-        let isMeant: (DeviceAddress) -> Bool = { [found] peer in
-            switch target {
-            case .address(let address): address.matches(BLEAddress(peer))
-            case .name(let name): found[name] == peer
-            }
-        }
-        for peer in book.peers(of: own) where isMeant(peer) { book[own, peer] = nil }
-        saveBonds()
-        for link in links.values where isMeant(link.connection.peer) { await link.close() }
+        let own = try await usable(.pair, target.description).ownAddress
+        let peers = bondedPeers(target)
+        for peer in peers { book[own, peer] = nil }
+        if !peers.isEmpty { saveBonds() }
+        for link in links.values where isMeant(identity(of: link.connection.peer), target) { await link.end() }
+        return !peers.isEmpty
     }
 
     // MARK: The file
@@ -49,14 +46,16 @@ extension HCIController {
                 return nil
             }
             hasLoadedBonds = true
+            bondTrouble = nil
             if let stored { book = stored } else { saveBonds() }
         } catch {
+            bondTrouble = error.message
             log(.notice, "the stored bonds cannot be read", [("path", file.path), ("error", "\(error)")])
         }
     }
 
     /// Writes the book. Changes that come while it is being written share the next write.
-    private func saveBonds() {
+    func saveBonds() {
         // What could not be read must not be replaced.
         guard let file, hasLoadedBonds else { return }
         hasUnsavedBonds = true
@@ -70,7 +69,9 @@ extension HCIController {
             let contents = book.json.serialized(pretty: true)
             do throws(MeshError) {
                 try await loop.blocking { () throws(MeshError) in try file.write(contents) }
+                bondTrouble = nil
             } catch {
+                bondTrouble = error.message
                 log(.notice, "the bonds cannot be stored", [("path", file.path), ("error", "\(error)")])
             }
         }

@@ -29,7 +29,7 @@ extension HCIController {
         case .beganReset(let cause)?:
             log(.notice, "the controller is reset", [("controller", "\(port)"), ("cause", "\(cause)")])
             loseController()
-        case .gaveUp?: endLine(MeshError(.adapterUnavailable, "the controller at \(port) does not answer"))
+        case .gaveUp?: endLine(HCIOutage.silent.error(port))
         case nil: break
         }
     }
@@ -57,10 +57,10 @@ extension HCIController {
                 [("controller", "\(port)"), ("address", "\(found.ownAddress)"), ("version", "\(found.hciVersion)")])
             reopening.becameReady()
             tellState()
+            updateScan()
             tellInquirers(.success(found))
         case .fail(.interrupted): break
-        case .fail(let failure):
-            endLine(MeshError(.adapterUnavailable, "the controller at \(port) is of no use: \(failure)"))
+        case .fail(let failure): endLine(HCIOutage.unfit(failure).error(port))
         }
     }
 }

@@ -8,12 +8,6 @@ internal import MeshTransportAPI
 
 /// Finding devices and making links, one at a time: a controller has one initiator.
 extension HCIController {
-    /// Waits for a device to be heard.
-    struct Seeker {
-        var target: BLETarget
-        var continuation: CheckedContinuation<DeviceAddress?, Never>
-    }
-
     /// The attempt that is under way.
     struct Connecting {
         var settings: LinkSettings
@@ -21,26 +15,15 @@ extension HCIController {
         var continuation: CheckedContinuation<(ConnectStateMachine.Result, HCILink?), Never>
     }
 
-    func connect(_ request: GATTConnectRequest) async throws(GATTError) -> HCILink {
-        start()
+    func connect(
+        _ request: GATTConnectRequest, _ options: HCILinkOptions = HCILinkOptions()
+    ) async throws(GATTError) -> HCILink {
         let peer = request.target.description
-        guard descriptor != nil else { throw .controllerGone("\(port)", .connect, peer) }
+        _ = try await usable(.connect, peer)
         guard await turns.take() else { throw .cancelled(.connect, peer) }
-        let address = await find(request.target)
-        guard let address, let descriptor, !Task.isCancelled else {
-            await turns.pass()
-            if Task.isCancelled { throw .cancelled(.connect, peer) }
-            if self.descriptor == nil { throw .controllerGone("\(port)", .connect, peer) }
-            throw GATTError(
-                .other, .connectionFailed, "\(port) refuses to look for devices", .connect, peer)
-        }
-        let (result, link) = await create(
-            ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind), descriptor,
-            LinkSettings(passkey: request.passkey), request.target.name ?? peer)
+        let outcome = await makeLink(request, options)
         await turns.pass()
-        guard let link else {
-            throw GATTError(result, adapter: "\(port)", peer) ?? .controllerGone("\(port)", .connect, peer)
-        }
+        let link = try outcome.get()
         do throws(GATTError) {
             try await link.setUp()
         } catch {
@@ -50,69 +33,38 @@ extension HCIController {
         return link
     }
 
-    // MARK: Finding
+    private func makeLink(
+        _ request: GATTConnectRequest, _ options: HCILinkOptions
+    ) async -> Result<HCILink, GATTError> {
+        let peer = request.target.description
+        while true {
+            let address = await find(request.target)
+            if Task.isCancelled { return .failure(.cancelled(.connect, peer)) }
+            guard let descriptor else { return .failure(unusable(.connect, peer)) }
+            guard let address else {
+                return .failure(
+                    GATTError(.other, .connectionFailed, "\(port) refuses to look for devices", .connect, peer))
+            }
+            let (result, link) = await create(
+                ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind), descriptor,
+                LinkSettings(passkey: request.passkey, options: options), request.target.name ?? peer)
+            if let link { return .success(link) }
+            // For those who scan: it is looked for again, together with them.
+            if result == .cancelled, isCreationInterrupted, !Task.isCancelled { continue }
+            if result == .controllerLost { return .failure(unusable(.connect, peer)) }
+            return .failure(GATTError(result, adapter: "\(port)", peer) ?? unusable(.connect, peer))
+        }
+    }
 
     /// The address to connect to; nil when the task is cancelled or the controller is lost. A full address needs no
-    /// search: the controller waits for its advertisement.
+    /// search, for the controller waits for its advertisement; but that would keep it from scanning for others. A device that
+    /// may advertise another address is looked for.
     private func find(_ target: BLETarget) async -> DeviceAddress? {
-        if case .address(let address) = target, let kind = address.kind {
-            return DeviceAddress(address.value, kind == .public ? .public : .random)
+        if scanners.isEmpty, case .address(let address) = target, let kind = address.kind {
+            let address = DeviceAddress(address.value, kind == .public ? .public : .random)
+            if !mayBePrivate(address) { return address }
         }
-        let serial = takeSerial()
-        let found = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<DeviceAddress?, Never>) in
-                if Task.isCancelled { return continuation.resume(returning: nil) }
-                self.seek(serial, Seeker(target: target, continuation: continuation))
-            }
-        } onCancel: { [loop] in
-            loop.perform { self.assumeIsolated { $0.stopSeeking(serial) } }
-        }
-        await stopScanning()
-        return found
-    }
-
-    private func seek(_ serial: UInt64, _ seeker: Seeker) {
-        guard scan != nil else { return seeker.continuation.resume(returning: nil) }
-        seekers[serial] = seeker
-        sightings.removeAll()
-        perform(scan!.startRequested())
-    }
-
-    private func stopSeeking(_ serial: UInt64) {
-        seekers.removeValue(forKey: serial)?.continuation.resume(returning: nil)
-    }
-
-    func heard(_ report: AdvertisingReport) {
-        guard let sighting = sightings.reportReceived(report, now: loop.now), sighting.isConnectable else { return }
-        for (serial, seeker) in seekers where seeker.target.matches(sighting) {
-            seekers[serial] = nil
-            seeker.continuation.resume(returning: sighting.address)
-        }
-    }
-
-    /// Many controllers cannot scan while they begin a link.
-    private func stopScanning() async {
-        guard seekers.isEmpty, scan?.isActive == true else { return }
-        await withCheckedContinuation { continuation in
-            self.scanEnds.append(continuation)
-            self.perform(self.scan!.stopRequested())
-        }
-    }
-
-    func perform(_ action: ScanStateMachine.Action) {
-        switch action {
-        case .nothing, .began: break
-        case .send(let command): send(command, .scan)
-        case .ended, .failed:
-            if case .failed(let status) = action {
-                log(.notice, "the controller does not scan", [("controller", "\(port)"), ("status", "\(status)")])
-                for seeker in seekers.values { seeker.continuation.resume(returning: nil) }
-                seekers = [:]
-            }
-            let ends = scanEnds
-            scanEnds = []
-            for end in ends { end.resume() }
-        }
+        return await seek(target)
     }
 
     // MARK: Creating
@@ -120,7 +72,10 @@ extension HCIController {
     private func create(
         _ request: ConnectionRequest, _ descriptor: ControllerDescriptor, _ settings: LinkSettings, _ peer: String
     ) async -> (ConnectStateMachine.Result, HCILink?) {
-        await withTaskCancellationHandler {
+        await pauseScan()
+        defer { resumeScan() }
+        isCreationInterrupted = false
+        return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 self.connecting = Connecting(settings: settings, peerName: peer, continuation: continuation)
                 self.perform(
@@ -131,6 +86,13 @@ extension HCIController {
         } onCancel: { [loop] in
             loop.perform { self.assumeIsolated { $0.cancelCreation() } }
         }
+    }
+
+    /// Lets somebody scan: the attempt is cancelled, and its device is looked for instead.
+    func interruptCreation() {
+        guard connecting != nil else { return }
+        isCreationInterrupted = true
+        cancelCreation()
     }
 
     private func cancelCreation() {
@@ -156,32 +118,16 @@ extension HCIController {
             guard case .connected(let connection) = result, let descriptor else {
                 return connecting.continuation.resume(returning: (result, nil))
             }
+            let identity = identity(of: connection.peer)
+            let bond = bond(of: identity)
             let link = HCILink(
-                self, connection, own: descriptor.ownAddress, peerName: connecting.peerName,
-                bond: bond(of: connection.peer), passkey: connecting.settings.passkey,
-                blockedUntil: attempts.blockedUntil(connection.peer, now: loop.now))
-            found[connecting.peerName] = connection.peer
+                self, connection, own: descriptor.ownAddress, peerName: connecting.peerName, bond: bond,
+                database: bond?.database ?? databases[identity],
+                tuning: connecting.settings.options.tuning(on: descriptor), passkey: connecting.settings.passkey,
+                blockedUntil: attempts.blockedUntil(identity, now: loop.now))
+            found[connecting.peerName] = identity
             begin(link)
             connecting.continuation.resume(returning: (result, link))
         }
-    }
-}
-
-extension BLETarget {
-    fileprivate var name: String? {
-        if case .name(let name) = self { name } else { nil }
-    }
-
-    fileprivate func matches(_ sighting: DeviceSightings.Sighting) -> Bool {
-        switch self {
-        case .name(let name): sighting.name == name
-        case .address(let address): address.matches(BLEAddress(sighting.address))
-        }
-    }
-}
-
-extension BLEAddress {
-    init(_ address: DeviceAddress) {
-        self.init(address.value, address.kind == .public ? .public : .random)
     }
 }

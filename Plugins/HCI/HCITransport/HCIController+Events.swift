@@ -21,7 +21,9 @@ extension HCIController {
             for entry in entries { links[entry.handle]?.assumeIsolated { $0.packetsCompleted() } }
         case .connectionComplete(let connection): perform(creation.connectionCompleted(connection, now: now))
         case .advertisingReports(let reports): for report in reports { heard(report) }
-        case .disconnectionComplete(.success, let handle, _): end(handle, event)
+        case .disconnectionComplete(.success, let handle, let reason):
+            if links[handle] != nil { quality.linkEnded(reason, now: now) }
+            end(handle, event)
         case .encryptionChange(_, let handle, _), .encryptionKeyRefreshed(_, let handle):
             // Behind the event.
             let held = inbound.encryptionChanged(handle)

@@ -20,6 +20,8 @@ extension HCIController {
     func close() async {
         let runner = runner
         runner?.cancel()
+        for scanner in scanners.values { scanner.continuation.finish() }
+        scanners = [:]
         dropLine()
         await runner?.value
         self.runner = nil
@@ -47,7 +49,7 @@ extension HCIController {
             line = opened
             opened.startReading(
                 { self.received($0) },
-                onEnd: { self.endLine($0 ?? MeshError(.linkClosed, "the controller at \(self.port) has gone")) })
+                onEnd: { self.endLine($0 ?? HCIOutage.lost.error(self.port)) })
             perform(flow.opened(now: loop.now))
             armTimer()
             if line != nil { await withCheckedContinuation { self.lineEnd = $0 } }
@@ -91,12 +93,12 @@ extension HCIController {
         perform(creation.controllerLost())
         if scan != nil { perform(scan!.controllerLost()) }
         scan = nil
-        for (handle, link) in links {
-            inbound.linkClosed(handle)
-            link.assumeIsolated { $0.controllerLost() }
-        }
-        links = [:]
+        // Handles begin anew, and what was held of old ones must not be taken for a new link's.
+        inbound = InboundOrderStateMachine()
         outbound = nil
+        let ended = links.values
+        links = [:]
+        for link in ended { link.assumeIsolated { $0.controllerLost() } }
         for seeker in seekers.values { seeker.continuation.resume(returning: nil) }
         seekers = [:]
         armTimer()

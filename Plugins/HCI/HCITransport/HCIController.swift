@@ -9,7 +9,7 @@ internal import MeshTransportAPI
 
 /// One controller and everything on it: the driver of the machines of MeshBluetoothStack. It decides nothing; it owns the
 /// line and the timer, and carries out what the machines order. Aspects in files of their own: `+Line`, `+Commands`,
-/// `+Events`, `+Connecting`, `+Bonds`.
+/// `+Events`, `+Use`, `+Scanning`, `+Connecting`, `+Pairing`, `+Bonds`, `+Examine`.
 ///
 /// It opens its line when it is used for the first time, opens it anew whenever it is lost, and closes it in ``close()``.
 actor HCIController {
@@ -26,24 +26,26 @@ actor HCIController {
 
     struct LinkSettings: Sendable {
         var passkey: BLEPasskey?
+        var options = HCILinkOptions()
     }
 
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated let port: HCIPort
     nonisolated let log: LogSink
+    nonisolated let deadlines: HCIDeadlines
     /// Whether an adapter that is switched on is taken from whoever uses it.
     nonisolated let takesFromOthers: Bool
     // Line.
     var line: (any HCILine)?
-    var reopening = ReopeningPolicy()
+    var reopening: ReopeningPolicy
     nonisolated let capture: HCICapture?
     var runner: Task<Void, Never>?
     /// Resumed when the open line has ended.
     var lineEnd: CheckedContinuation<Void, Never>?
     var timer: LoopTimer?
     // Machines of the controller.
-    var flow = HCICommandFlowStateMachine<CommandWaiter>()
+    var flow: HCICommandFlowStateMachine<CommandWaiter>
     var setup: ControllerSetupStateMachine
     var scan: ScanStateMachine?
     var creation: ConnectStateMachine
@@ -51,6 +53,10 @@ actor HCIController {
     var outbound: ACLTransmitStateMachine?
     var sightings = DeviceSightings()
     var attempts = PairingAttemptPolicy()
+    var quality = LinkQuality()
+    var resolver = IdentityResolver()
+    /// Attributes of devices without a bond, for as long as this program runs.
+    var databases: [DeviceAddress: RemoteDatabase] = [:]
     /// What it is and can do; nil while it cannot be used.
     var descriptor: ControllerDescriptor?
     var links: [ConnectionHandle: HCILink] = [:]
@@ -62,19 +68,26 @@ actor HCIController {
     var hasLoadedBonds = false
     var hasUnsavedBonds = false
     var saver: Task<Void, Never>?
+    /// Why bonds are not read or stored.
+    var bondTrouble: String?
     // Who waits.
     var nextSerial: UInt64 = 0
     var inquirers: [UInt64: CheckedContinuation<Result<ControllerDescriptor, MeshError>, Never>] = [:]
     var observers: [UInt64: @Sendable (BluetoothState) -> Void] = [:]
+    var settlers: [CheckedContinuation<Void, Never>] = []
     var seekers: [UInt64: Seeker] = [:]
+    var scanners: [UInt64: Scanner] = [:]
+    var isScanPaused = false
     var scanEnds: [CheckedContinuation<Void, Never>] = []
     var connecting: Connecting?
+    /// The attempt was cancelled for those who scan.
+    var isCreationInterrupted = false
     nonisolated let turns: TurnQueue
 
     /// Without a file, bonds are forgotten at the end.
     init(
         loop: EventLoop, port: HCIPort, file: StateFile?, capture: CaptureSettings? = nil, takesFromOthers: Bool = true,
-        log: LogSink
+        log: LogSink, deadlines: HCIDeadlines = HCIDeadlines()
     ) {
         self.loop = loop
         self.port = port
@@ -83,38 +96,15 @@ actor HCIController {
         self.capture = capture.map { HCICapture(loop, $0, log: log.adding([("controller", "\(port)")])) }
         self.takesFromOthers = takesFromOthers
         self.log = log
+        self.deadlines = deadlines
+        reopening = ReopeningPolicy(bounds: deadlines.reopening)
         var random = SystemRandomNumberGenerator()
         var address: DeviceAddress?
         while address == nil { address = DeviceAddress.staticRandom(random.next()) }
         book = BondBook(randomAddress: address ?? DeviceAddress(0, .random))
         setup = ControllerSetupStateMachine(.init(randomAddress: book.randomAddress))
-        var configuration = ConnectStateMachine.Configuration()
-        // The deadline is the caller's, who cancels.
-        configuration.timeout = .seconds(600)
-        creation = ConnectStateMachine(configuration)
-    }
-
-    // MARK: State
-
-    var state: BluetoothState {
-        if descriptor != nil { return .poweredOn }
-        return .unusable(reopening.failure?.message ?? "the controller at \(port) has not answered yet")
-    }
-
-    func observe(_ observer: @escaping @Sendable (BluetoothState) -> Void) -> UInt64 {
-        start()
-        let serial = takeSerial()
-        observers[serial] = observer
-        observer(state)
-        return serial
-    }
-
-    func endObservation(_ serial: UInt64) {
-        observers[serial] = nil
-    }
-
-    func tellState() {
-        for observer in observers.values { observer(state) }
+        flow = HCICommandFlowStateMachine(deadlines.commands)
+        creation = ConnectStateMachine(deadlines.creation)
     }
 
     func takeSerial() -> UInt64 {
@@ -126,8 +116,7 @@ actor HCIController {
 
     /// One timer for all machines of the controller; links have their own.
     func armTimer() {
-        let deadlines = [flow.nextDeadline, creation.nextDeadline, inbound.nextDeadline].compactMap { $0 }
-        guard let next = deadlines.min() else {
+        guard let next = flow.nextDeadline.orEarlier(creation.nextDeadline).orEarlier(inbound.nextDeadline) else {
             timer?.cancel()
             return
         }

@@ -11,11 +11,13 @@ actor HCIControllers {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private let log: LogSink
+    private let deadlines: HCIDeadlines
     private var controllers: [HCIPort: HCIController] = [:]
 
-    init(loop: EventLoop, log: LogSink) {
+    init(loop: EventLoop, log: LogSink, deadlines: HCIDeadlines = HCIDeadlines()) {
         self.loop = loop
         self.log = log
+        self.deadlines = deadlines
     }
 
     /// Opens nothing. Bonds are kept in the folder of whoever asked first, and a capture as the first one wants it; an empty
@@ -24,10 +26,13 @@ actor HCIControllers {
         if let controller = controllers[port] { return controller }
         let file = StateFile(directory: directory, name: "hci-\(port.fileName).json")
         let controller = HCIController(
-            loop: loop, port: port, file: directory.isEmpty ? nil : file, capture: capture, log: log)
+            loop: loop, port: port, file: directory.isEmpty ? nil : file, capture: capture, log: log,
+            deadlines: deadlines)
         controllers[port] = controller
         return controller
     }
+
+    var all: [HCIController] { Array(controllers.values) }
 
     /// What a controller is. One that is used is not disturbed; another is opened for the moment, but no adapter is taken
     /// from others for that.

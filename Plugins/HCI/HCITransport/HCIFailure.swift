@@ -10,6 +10,7 @@ enum HCIOperation: String, Sendable {
     case connect
     case discover
     case pair
+    case scan
     case subscribe
     case write
 }
@@ -32,6 +33,11 @@ extension GATTError {
 
     static func linkClosed(_ operation: HCIOperation, _ peer: String) -> GATTError {
         GATTError(.linkLost, .notConnected, "the link to \(peer) has ended", operation, peer)
+    }
+
+    /// What was stored of the device's attributes has turned out wrong; the next link looks for them.
+    static func handlesMoved(_ operation: HCIOperation, _ peer: String) -> GATTError {
+        GATTError(.linkLost, .linkClosed, "\(peer) has other attributes than before", operation, peer)
     }
 
     init(_ failure: GATTFailure, _ operation: HCIOperation, _ peer: String) {
@@ -66,6 +72,7 @@ extension GATTError {
         switch reason {
         case .remoteUserTerminated, .remoteLowResources, .remotePowerOff:
             self.init(.linkLost, .linkClosedByPeer, "\(peer) ended the link", .connect, peer)
+        case .localHostTerminated: self.init(.linkLost, .linkClosed, "this host ended the link", .connect, peer)
         case .connectionTimeout:
             self.init(.linkLost, .linkClosed, "nothing was heard of \(peer) any more", .connect, peer)
         case .integrityFailure:
@@ -106,6 +113,8 @@ extension GATTError {
             }
         switch failure {
         case .linkEnded, .timedOut: self.init(.linkLost, .linkClosed, text, .pair, peer)
+        // The passkey has no part in it, and trying again may help.
+        case .encryptionFailed: self.init(.other, .connectionFailed, text, .pair, peer)
         default: self.init(.pairingFailed, .authenticationFailed, text, .pair, peer)
         }
     }

@@ -16,13 +16,27 @@ extension HCILink {
         return PairingOutcome(wasBonded: wasBonded, usedPasskey: protection == .authenticated)
     }
 
-    /// Makes the link as secure as the passkey and the stored keys allow. A caller that is cancelled still waits for the end: a
-    /// pairing cannot be left half done, and ends by itself (Core Specification 5.4, Vol 3 Part H §3.4).
+    /// Makes the link as secure as the passkey and the stored keys allow. When the caller is cancelled the link ends: a pairing
+    /// that was left half done is of no use to anybody (Core Specification 5.4, Vol 3 Part H §3.4).
     func secure() async throws(GATTError) -> AttributeDatabase.Protection {
-        try await withCheckedContinuation { continuation in
-            self.securers.append(continuation)
-            self.perform(self.machine.secureRequested(now: self.loop.now))
-        }.get()
+        // A link may have ended in the turn it began in.
+        try requireUp(.pair)
+        if Task.isCancelled { throw .cancelled(.pair, peerName) }
+        let number = beginWait()
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                self.securers.append(continuation)
+                self.perform(self.machine.secureRequested(now: self.loop.now))
+            }
+        } onCancel: { [loop] in
+            loop.perform { self.assumeIsolated { $0.abandon(number) } }
+        }
+        waits.remove(number)
+        switch result {
+        case .success(let protection): return protection
+        case .failure where Task.isCancelled: throw .cancelled(.pair, peerName)
+        case .failure(let error): throw error
+        }
     }
 
     func secured(_ result: Result<AttributeDatabase.Protection, GATTError>) {
@@ -53,9 +67,10 @@ extension HCILink {
             keyPair: keyPair, nonces: (0..<20).map { _ in bytes() },
             longTermKey: LongTermKey(key: bytes(), random: random.next(), diversifier: .random(in: 1 ... .max)))
         // Without a passkey nobody could enter one.
-        let configuration = PairingStateMachine.Configuration(
+        var configuration = PairingStateMachine.Configuration(
             connection, own: own, capability: passkey == nil ? .noInputNoOutput : .keyboardOnly,
             requiresAuthentication: passkey != nil)
+        configuration.timeout = controller.deadlines.pairing
         perform(
             machine.pairingPrepared(
                 PairingStateMachine(configuration, material: material, passkey: passkey?.value), now: loop.now))

@@ -29,10 +29,11 @@ extension HCIPort {
                 try await stream.connect(to: address)
                 stream.setNoDelay()
                 return ByteLine(stream)
+            case .serial(let line): return ByteLine(try await LoopStream.open(line, on: loop))
             case .adapter: break
             }
         } catch {
-            throw MeshError(opening: self, error)
+            throw HCIOutage.unopened(error).error(self)
         }
         return try await openAdapter(loop, takingFromOthers: takingFromOthers)
     }
@@ -56,18 +57,5 @@ extension HCIPort {
             do throws(CancellationError) { try await loop.sleep(for: Self.adapterPause) } catch { break }
         }
         throw failure.error(self)
-    }
-}
-
-extension MeshError {
-    /// Why nothing speaks H4 there.
-    fileprivate init(opening port: HCIPort, _ error: LoopError) {
-        let code: Code =
-            switch error.kind {
-            case .cancelled: .cancelled
-            case .permissionDenied: .permissionDenied
-            default: .adapterUnavailable
-            }
-        self.init(code, "the controller at \(port) cannot be opened: \(error)", cause: error)
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import MeshLoop
+
 /// Where a controller is.
 enum HCIPort: Sendable, Hashable {
     /// A Unix socket that speaks H4 (Core Specification 5.4, Vol 4 Part A).
@@ -9,8 +11,11 @@ enum HCIPort: Sendable, Hashable {
     case tcp(host: String, port: UInt16)
     /// An adapter of this machine, taken from bluetoothd: `hciN`.
     case adapter(index: UInt16)
+    /// A serial port that speaks H4.
+    case serial(SerialLine)
 
-    /// Reads `hciN`, `unix:PATH` and `tcp:HOST:PORT`; an IPv6 address stands in brackets. Nil for anything else.
+    /// Reads `hciN`, `unix:PATH`, `tcp:HOST:PORT` with an IPv6 address in brackets, and `h4:PATH`, `h4:PATH@BAUD` and
+    /// `h4:PATH@BAUD,rtscts` for a serial port. Nil for anything else.
     init?(_ text: String) {
         guard let colon = text.firstIndex(of: ":") else {
             guard text.hasPrefix("hci"), let index = UInt16(text.dropFirst(3)), index < .max, text == "hci\(index)"
@@ -30,6 +35,9 @@ enum HCIPort: Sendable, Hashable {
             if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
             if host.isEmpty { return nil }
             self = .tcp(host: String(host), port: port)
+        case "h4":
+            guard let line = SerialLine(h4: rest) else { return nil }
+            self = .serial(line)
         default: return nil
         }
     }
@@ -42,16 +50,34 @@ extension HCIPort: CustomStringConvertible {
         case .unix(let path): "unix:\(path)"
         case .tcp(let host, let port): host.contains(":") ? "tcp:[\(host)]:\(port)" : "tcp:\(host):\(port)"
         case .adapter(let index): "hci\(index)"
+        case .serial(let line): "h4:\(line.path)@\(line.baud)\(line.hardwareFlowControl ? ",rtscts" : "")"
         }
     }
 }
 
 extension HCIPort {
     /// For people who have written something else.
-    static let examples = "hci1, unix:/run/hci0 or tcp:127.0.0.1:9000"
+    static let examples = "hci1, h4:/dev/ttyACM0@115200, unix:/run/hci0 or tcp:127.0.0.1:9000"
 
     /// The same for the name of a file: whatever is no letter or digit is a hyphen.
     var fileName: String {
         String(description.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" })
+    }
+}
+
+extension SerialLine {
+    /// `PATH[@BAUD[,rtscts]]`, with 115200 baud and no flow control by default. A path begins with `/`. Both lines stay on: a
+    /// dongle with a USB port of its own sends only then, a UART has no DTR.
+    fileprivate init?(h4 text: Substring) {
+        guard text.hasPrefix("/") else { return nil }
+        guard let at = text.lastIndex(of: "@") else {
+            self.init(path: String(text))
+            return
+        }
+        let options = text[text.index(after: at)...].split(separator: ",", omittingEmptySubsequences: false)
+        guard let first = options.first, first.allSatisfy(\.isNumber), let baud = UInt32(first), baud > 0,
+            options.count == 1 || options.dropFirst() == ["rtscts"]
+        else { return nil }
+        self.init(path: String(text[..<at]), baud: baud, hardwareFlowControl: options.count == 2)
     }
 }

@@ -19,31 +19,37 @@ public struct HCITransportFactory: TransportFactory {
     public var descriptor: TransportDescriptor {
         TransportDescriptor(
             name: "hci", version: "1.0.0", vendor: "meshhost", license: "Apache-2.0",
-            capabilities: [.adapter, .ownDeadlines], options: HCISettings.options)
+            capabilities: [.scanning, .pairing, .adapter, .ownDeadlines], options: HCISettings.options)
     }
 
     public func validate(_ options: OptionValues) -> [OptionIssue] {
         HCISettings.read(options).issues
     }
 
+    /// The device and the controller. The kind of the address does not count: what is not said matches both.
+    public func identity(_ options: OptionValues) -> String? {
+        guard let settings = HCISettings.read(options).settings else { return nil }
+        return "\(settings.transport.target) through \(settings.controller)"
+    }
+
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
+        let hci = try read(settings)
+        return BLETransport(
+            loop: loop,
+            central: HCICentral(
+                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory, capture: hci.capture,
+                options: hci.link),
+            settings: hci.transport,
+            environment: settings.environment)
+    }
+
+    func read(_ settings: TransportSettings) throws(MeshError) -> HCISettings {
         let (hci, issues) = HCISettings.read(settings.options)
         guard let hci else {
             throw MeshError(
                 .configurationInvalid, issues.map(\.message).joined(separator: "; "),
                 context: .init(device: settings.device))
         }
-        return BLETransport(
-            loop: loop,
-            central: HCICentral(
-                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory, capture: hci.capture),
-            settings: hci.transport,
-            environment: settings.environment)
-    }
-}
-
-extension HCITransportFactory: TransportClosing {
-    public func close() async {
-        await controllers.close()
+        return hci
     }
 }

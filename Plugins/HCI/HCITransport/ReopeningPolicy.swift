@@ -11,21 +11,27 @@ struct ReopeningPolicy {
     static let first = Duration.seconds(1)
     static let longest = Duration.seconds(16)
 
+    private let bounds: ClosedRange<Duration>
     /// How long to wait before the next attempt.
-    private(set) var delay = first
+    private(set) var delay: Duration
     /// Why it cannot be used; nil once it can, and before the first attempt.
     private(set) var failure: MeshError?
+
+    init(bounds: ClosedRange<Duration> = ReopeningPolicy.first...ReopeningPolicy.longest) {
+        self.bounds = bounds
+        delay = bounds.lowerBound
+    }
 
     /// It was opened and set up.
     mutating func becameReady() {
         failure = nil
-        delay = Self.first
+        delay = bounds.lowerBound
     }
 
     /// It cannot be used. Returns whether that is news.
     mutating func failed(_ error: MeshError) -> Bool {
         let isNews = failure?.message != error.message
-        delay = failure == nil ? Self.first : min(delay * 2, Self.longest)
+        delay = failure == nil ? bounds.lowerBound : min(delay * 2, bounds.upperBound)
         failure = error
         return isNews
     }

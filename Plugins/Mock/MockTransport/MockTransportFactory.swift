@@ -37,8 +37,9 @@ public struct MockTransportFactory: TransportScanning {
     }
 
     /// Two devices that do not exist, once each, and then silence until the consumer stops.
-    public func scan() async throws -> AsyncStream<ScanResult> {
-        let (stream, continuation) = AsyncStream.makeStream(of: ScanResult.self, bufferingPolicy: .bufferingOldest(2))
+    public func scan() async throws -> AsyncThrowingStream<ScanResult, any Error> {
+        let (stream, continuation) = AsyncThrowingStream.makeStream(
+            of: ScanResult.self, bufferingPolicy: .bufferingOldest(2))
         continuation.yield(ScanResult(address: "00:00:5E:00:53:01", name: "MeshCore-Simulated", rssi: -61))
         continuation.yield(ScanResult(address: "00:00:5E:00:53:02", name: "MeshCore-Lighthouse", rssi: -94))
         return stream

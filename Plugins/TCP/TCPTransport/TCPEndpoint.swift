@@ -17,6 +17,15 @@ public struct TCPEndpoint: Sendable, Hashable {
         self.port = port
     }
 
+    /// The host in one spelling: names in lower case and without the dot at the end that says that they are whole, numeric
+    /// addresses as the system writes them.
+    public var canonicalHost: String {
+        // A zone is a part of the address, and need not be one of this machine.
+        if !host.contains("%"), let numeric = SocketAddress(ip: host, port: 0) { return numeric.host }
+        let name = host.lowercased()
+        return name.hasSuffix(".") ? String(name.dropLast()) : name
+    }
+
     /// Why a text is no endpoint.
     public enum ParseFailure: Error, Sendable, Hashable {
         case empty

@@ -24,6 +24,12 @@ public struct TCPTransportFactory: TransportFactory {
         TCPSettings.read(options).issues
     }
 
+    /// Its endpoint: a radio has one session, so two devices at one would take it from each other.
+    public func identity(_ options: OptionValues) -> String? {
+        guard let endpoint = TCPSettings.read(options).settings?.endpoint else { return nil }
+        return TCPEndpoint(host: endpoint.canonicalHost, port: endpoint.port).description
+    }
+
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
         let (tcp, issues) = TCPSettings.read(settings.options)
         guard let tcp else {

@@ -45,7 +45,7 @@ extern "C" {
 #endif
 
 #define MH_ABI_MAJOR 1u /* also in the entry symbol's name */
-#define MH_ABI_MINOR 1u /* grows when something is added; every addition says its minor */
+#define MH_ABI_MINOR 2u /* grows when something is added; every addition says its minor */
 #define MH_ENTRY_SYMBOL "mh_transport_entry_v1"
 #define MH_MAX_FRAME 4096u /* no frame is longer, whatever a link reports */
 
@@ -199,6 +199,11 @@ typedef struct mh_host_api {
    * result_json is a JSON object of at most 1 MiB: of MH_OK what the verb says, of an error {"detail": "..."}, which says
    * for a person what failed and what to try. May come before manage returns. */
   void (*managed)(mh_host_ctx *, uint64_t request, mh_status, mh_str result_json);
+
+  /* ABI 1.2. The search that scan began could not begin, or has ended by itself. why is an error; detail says for a person
+   * what failed and what to try. Nothing is found after it, and the host does not end this search any more: it begins a new
+   * one when it wants one. Not for a search that the host has ended. May come before scan returns. */
+  void (*scan_failed)(mh_host_ctx *, mh_status why, mh_str detail);
 } mh_host_api;
 
 /* ---- what the module gives the host ------------------------------------------------------------------------------ */
@@ -221,7 +226,10 @@ typedef struct mh_transport_ops {
   /* Comes once, after create; from here on callbacks may come. On failure destroy follows. */
   mh_status (*start)(mh_inst *);
 
-  /* Optional; needs MH_CAP_SCAN. Begins (on = 1) or ends (on = 0) reporting devices with found. filter_json is {}. */
+  /* Optional; needs MH_CAP_SCAN. Begins (on = 1) or ends (on = 0) reporting devices with found. An error: nothing was begun.
+   * What goes wrong later is told with scan_failed. filter_json is a JSON object, of which members that are not known are
+   * ignored: at the beginning {"devices": [{device}, ...]}, the configured ones of the module, for those that have no other
+   * way to know where to look ({device} as in the verbs of manage), or {}. */
   mh_status (*scan)(mh_inst *, int32_t on, mh_str filter_json);
 
   /* Begins to open a link to a device. device is its configured name, for logs and diagnostics. options_json has its
@@ -265,6 +273,12 @@ typedef struct mh_transport_ops {
   /* Optional; ABI 1.1. The host wants a request no more: its managed follows soon, with MH_ECANCELED or with how it ended
    * all the same. For a request that has ended: MH_ECLOSED, nothing follows. */
   mh_status (*manage_cancel)(mh_inst *, uint64_t request);
+
+  /* Optional; ABI 1.2. Which device these options mean, as one text in any number of chunks, for a person to read: the same
+   * for two devices of this module that are one, however the options are spelt. Two such devices of a config would take the
+   * link from each other, and are an error in it. Nothing where several may be the same. options_json is as for validate,
+   * which has found nothing wrong with it; may be called without any instance, and touches nothing of the outside world. */
+  mh_status (*identity)(mh_str options_json, mh_sink, void *sink_ctx);
 } mh_transport_ops;
 
 /* Verbs of manage. {device} is {"device": "NAME", "options": {...}}: a configured device's name and its options as connect
@@ -278,12 +292,18 @@ typedef struct mh_transport_ops {
  *                  ones. The host waits 15 s.
  *                  Result: {"findings": [{"severity": "ok" | "note" | "problem", "subject": "hci0", "message": "...",
  *                  "advice": "..."}, ...]}; advice, the next step, is missing where nothing is to be done.
- * MH_VERB_DESCRIBE Tells what is known of an adapter: {"adapter": "hci1"}, by the name that options use. One that nobody
- *                  uses may be opened for the moment; one that somebody else uses is left to them. The host waits 15 s.
- *                  Result: an object without secrets, as the module likes. */
+ *
+ * MH_VERB_FORGET   ABI 1.2. A device is not configured any more, or not for this module: {"device": "NAME"}. What the module
+ *                  keeps of it from link to link, in memory, can go as soon as no link of it is up; its keys stay. The host
+ *                  waits 15 s. Result: {}.
+ *
+ * MH_VERB_DESCRIBE ABI 1.2. Tells what is known of an adapter: {"adapter": "hci1"}, by the name that options use. One that
+ *                  nobody uses may be opened for the moment; one that somebody else uses is left to them. The host waits
+ *                  15 s. Result: an object without secrets, as the module likes. */
 #define MH_VERB_PAIR "pair"
 #define MH_VERB_UNPAIR "unpair"
 #define MH_VERB_EXAMINE "examine"
+#define MH_VERB_FORGET "forget"
 #define MH_VERB_DESCRIBE "describe"
 
 /* Capabilities. */

@@ -35,6 +35,10 @@ public struct ACLReassembler: ~Copyable, Sendable {
     /// Takes the next piece. After ``Fault/unfinishedFrame`` ask ``takeWholeFrame()`` for the frame that the piece may
     /// have been whole.
     public mutating func pieceReceived(_ boundary: ACLPacket.Boundary, _ payload: [UInt8]) -> Result {
+        // Most frames come whole.
+        if boundary.isFirst, partial.isEmpty, payload.count >= 4, payload.count == Self.length(payload) {
+            return .frame(Self.frame(payload))
+        }
         var fault: Fault?
         if boundary.isFirst {
             if !partial.isEmpty { fault = .unfinishedFrame }
@@ -59,11 +63,16 @@ public struct ACLReassembler: ~Copyable, Sendable {
     public mutating func takeWholeFrame() -> L2CAPFrame? {
         guard let needed, partial.count == needed else { return nil }
         defer { partial = [] }
-        return L2CAPFrame(channel: UInt16(partial[2]) | UInt16(partial[3]) << 8, payload: Array(partial.dropFirst(4)))
+        return Self.frame(partial)
     }
 
-    /// How long the frame is with its header; nil as long as the header is not there. An empty first piece is possible.
-    private var needed: Int? {
-        partial.count < 4 ? nil : 4 + (Int(partial[0]) | Int(partial[1]) << 8)
+    private static func frame(_ bytes: [UInt8]) -> L2CAPFrame {
+        L2CAPFrame(channel: UInt16(bytes[2]) | UInt16(bytes[3]) << 8, payload: Array(bytes[4...]))
     }
+
+    /// How long a frame is with its header, which has to be there.
+    private static func length(_ bytes: [UInt8]) -> Int { 4 + (Int(bytes[0]) | Int(bytes[1]) << 8) }
+
+    /// How long the frame is with its header; nil as long as the header is not there. An empty first piece is possible.
+    private var needed: Int? { partial.count < 4 ? nil : Self.length(partial) }
 }

@@ -38,16 +38,13 @@ public struct ATTBearerStateMachine<Waiter>: ~Copyable {
     public var mtu: Int { client.mtu }
     /// The longest value that one write or notification carries.
     public var maximumWriteLength: Int { client.maximumWriteLength }
+    /// How many requests the client has sent.
+    public var requestCount: Int { client.requestCount }
     /// CCCDs that are not 0, to be kept with the bond.
     public var subscriptions: [UInt16: UInt16] { server.subscriptions }
 
     /// When ``deadlineReached(now:)`` is due.
-    public var nextDeadline: Duration? {
-        switch (client.nextDeadline, server.nextDeadline) {
-        case (let one?, let other?): min(one, other)
-        case (let one, let other): one ?? other
-        }
-    }
+    public var nextDeadline: Duration? { client.nextDeadline.orEarlier(server.nextDeadline) }
 
     // MARK: Inputs
 

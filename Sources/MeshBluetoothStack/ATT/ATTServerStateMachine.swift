@@ -233,6 +233,8 @@ public struct ATTServerStateMachine: ~Copyable, Sendable {
     // MARK: Prepared writes (Vol 3 Part F §3.4.6)
 
     private mutating func prepare(_ handle: UInt16, _ offset: UInt16, _ value: [UInt8]) throws(Refusal) -> ATTPacket {
+        // The answer has the part in it, so one that is longer than the client may send could not be answered.
+        guard value.count <= mtu - 5 else { throw Refusal(.invalidPDU, handle) }
         try requireWritable(handle, isCommand: false)
         guard prepared.reduce(value.count, { $0 + $1.value.count }) <= configuration.prepareLimit, prepared.count < 64
         else { throw Refusal(.prepareQueueFull, handle) }

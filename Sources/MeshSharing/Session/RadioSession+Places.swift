@@ -44,8 +44,13 @@ extension RadioSession {
         let name = client.connection.token.map { "token:\($0)" } ?? name
         let address = client.connection.identityAddress
         await deadOnesLeave(name: name, address: address, share: client.connection.share)
+        // It may have left meanwhile, and nobody would free its slot.
+        guard clients[id] != nil else { return }
         let base = "\(share.settings.identityName)\n\(name)\n\(address)"
+        let hasOtherName = client.membership.map { $0.identity.name != name } ?? false
         var slot = slots.join(base: base, client: id, now: loop.now)
+        // Its share and address are those of its connection, and cannot be others.
+        if hasOtherName { await leaveOldPlace(client) }
         do {
             while true {
                 // What one that has left was being given may have to be taken back.
@@ -54,13 +59,12 @@ extension RadioSession {
                     share: share.settings.identityName, name: name, address: address, slot: slot)
                 guard let client = clients[id], client.membership?.identity != identity else { return }
                 let cursor = try await place(of: identity)
-                // One that was there before it may have gone meanwhile, and left it its slot.
+                // One that was there before it may have gone meanwhile, and left it its slot. Nothing is awaited between this
+                // look and the membership, so a slot that is left to it later finds the membership and changes it.
                 guard let current = slots.slot(of: id), current != slot || departures > 0 else {
                     log(
                         .debug, "a client's place in the messages",
                         [("client", "\(id)"), ("identity", "\(identity)"), ("after", "\(cursor)")])
-                    // What it was given under another name and has not shown to have got is for that name again.
-                    if let old = clients[id]?.membership, old.cursor != old.confirmed { await rewind(old) }
                     clients[id]?.membership = VirtualCompanion.Membership(
                         identity: identity, cursor: cursor, confirmed: cursor)
                     return
@@ -70,6 +74,19 @@ extension RadioSession {
         } catch {
             log(.error, "a client's place in the messages is not known", [("error", "\(error)")])
         }
+    }
+
+    /// A client that says another name is another one from now on: what it was given under the old one, and has not shown to
+    /// have got, is for that name again. It is nowhere until it has its new place: a slot that is left to it meanwhile is one
+    /// of the new name, and must not be taken for one of the old.
+    private func leaveOldPlace(_ client: VirtualCompanion) async {
+        guard let old = client.membership else { return }
+        client.membership = nil
+        guard old.cursor != old.confirmed else { return }
+        counters.messagesRedelivered += 1
+        departures += 1
+        await rewind(old)
+        departureEnded()
     }
 
     /// Where an identity is in the messages.

@@ -4,8 +4,10 @@
 public import CTransportABI
 internal import MeshModuleSDK
 
-private let exported = ExportedModule(ScriptedFactory.descriptor, validate: ScriptedFactory.issues) { loop, _ in
-    ScriptedFactory(loop: loop)
+private let exported = ExportedModule(
+    ScriptedFactory.descriptor, validate: ScriptedFactory.issues, identity: ScriptedFactory.device
+) {
+    loop, _ in ScriptedFactory(loop: loop)
 }
 
 /// The module `scripted`.

@@ -7,9 +7,10 @@ internal import Synchronization
 
 /// What is around: devices to be seen and paired with, and what can be wrong with the adapter.
 extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamining, TransportDescribing {
-    /// Two that are seen once, then one again and again, nearer each time.
-    func scan() async throws -> AsyncStream<ScanResult> {
-        let (stream, continuation) = AsyncStream<ScanResult>.makeStream()
+    /// Two that are seen once, then one again and again, nearer each time; nothing while somebody waits for the adapter.
+    func scan() async throws -> AsyncThrowingStream<ScanResult, any Error> {
+        guard adapter.isOn else { throw MeshError(.adapterUnavailable, "script0 is off; switch it on") }
+        let (stream, continuation) = AsyncThrowingStream.makeStream(of: ScanResult.self)
         continuation.yield(ScanResult(address: "aa:1", name: "první", rssi: -70, advertisement: [1, 2, 3]))
         continuation.yield(ScanResult(address: "aa:2", name: "", rssi: nil))
         let radio = Task(executorPreference: loop.taskExecutor) { [loop] in

@@ -38,6 +38,12 @@ struct ScriptedFactory: TransportFactory {
             : [OptionIssue(option: "script", message: "no script \"\(options.string("script"))\"", hint: "use echo")]
     }
 
+    /// That without an address may be any.
+    static func device(_ options: OptionValues) -> String? {
+        let address = options.string("address").lowercased()
+        return address.isEmpty ? nil : address
+    }
+
     func validate(_ options: OptionValues) -> [OptionIssue] { Self.issues(options) }
 
     func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
@@ -48,6 +54,8 @@ struct ScriptedFactory: TransportFactory {
 /// An adapter that those who find it off are told of when it is on.
 final class ScriptedAdapter: Sendable {
     private let waiting = Mutex<[@Sendable () -> Void]>([])
+
+    var isOn: Bool { waiting.withLock(\.isEmpty) }
 
     func whenItIsOn(_ tell: @escaping @Sendable () -> Void) {
         waiting.withLock { $0.append(tell) }

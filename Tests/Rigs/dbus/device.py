@@ -65,7 +65,9 @@ class AgentAnswers(PairingDelegate):
         return bool(self.agent) and await self.ask("RequestConfirmation", "ou", number) is not None
 
     async def confirm(self, auto=False):
-        return True
+        """The kernel wants a word on Just Works (5.7 and later). For a pairing that a client has begun bluetoothd gives it
+        without asking, but only where there is an agent that could be asked (src/device.c, device_confirm_passkey)."""
+        return self.agent is not None
 
     async def accept(self):
         return True

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshBLE
 import MeshTransportAPI
 import Testing
-
-@testable import MeshBlueZTransport
 
 struct SightingFilterTests {
     private static func seen(_ address: String = "A", name: String = "Roof", rssi: Int? = -60) -> ScanResult {

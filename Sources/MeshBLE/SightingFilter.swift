@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-internal import MeshTransportAPI
+public import MeshTransportAPI
 
-/// Lets through what is news in a stream of sightings: bluetoothd tells of every advertisement, several a second for each
+/// Lets through what is news in a stream of sightings: a Bluetooth host hears every advertisement, several a second of each
 /// device. Pure.
-struct SightingFilter: Sendable {
+public struct SightingFilter: Sendable {
     /// A change of signal strength below this is noise.
     private static let steps = 4
     /// How often a device is told of at least while it is heard: whoever shows its age needs that.
@@ -15,8 +15,10 @@ struct SightingFilter: Sendable {
 
     private var told: [String: (result: ScanResult, at: Duration)] = [:]
 
+    public init() {}
+
     /// Whether the consumer is to hear of it.
-    mutating func isNews(_ result: ScanResult, now: Duration) -> Bool {
+    public mutating func isNews(_ result: ScanResult, now: Duration) -> Bool {
         if let (last, at) = told[result.address], now - at < Self.refresh, last.name == result.name,
             last.advertisement == result.advertisement, abs((last.rssi ?? 0) - (result.rssi ?? 0)) < Self.steps
         {

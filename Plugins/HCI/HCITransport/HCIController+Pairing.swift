@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshBLE
+internal import MeshBluetoothStack
+internal import MeshLoop
+internal import MeshTransportAPI
+
+/// Pairing by order of a person: `meshhost pair` and `unpair`.
+extension HCIController {
+    /// Pairs with a device, over the link that it has or one of its own.
+    func pair(
+        _ request: GATTConnectRequest, _ settings: BLETransportSettings, _ options: HCILinkOptions
+    ) async throws(MeshError) -> PairingReport {
+        let target = request.target
+        do throws(GATTError) {
+            _ = try await usable(.pair, target.description)
+        } catch {
+            throw error.error
+        }
+        if let peer = bondedPeers(target).first {
+            return PairingReport(
+                address: BLEAddress(peer).text, name: name(of: peer, target), wasBonded: true, usedPasskey: false)
+        }
+        if let link = links.values.first(where: { isMeant(identity(of: $0.connection.peer), target) }) {
+            return try await pair(over: link, settings, target)
+        }
+        let link = try await loop.within(
+            settings.connectionTimeout, "\(target) was not reached within \(settings.connectionTimeout.optionText)"
+        ) { () async throws(GATTError) in try await self.connect(request, options) }
+        do throws(MeshError) {
+            let report = try await pair(over: link, settings, target)
+            await link.close()
+            return report
+        } catch {
+            await link.close()
+            throw error
+        }
+    }
+
+    private func pair(
+        over link: HCILink, _ settings: BLETransportSettings, _ target: BLETarget
+    ) async throws(MeshError) -> PairingReport {
+        let outcome = try await loop.within(
+            settings.pairingTimeout, "the pairing took longer than \(settings.pairingTimeout.optionText)"
+        ) { () async throws(GATTError) in try await link.pair() }
+        let peer = await link.identity
+        return PairingReport(
+            address: BLEAddress(peer).text, name: name(of: peer, target), wasBonded: outcome.wasBonded,
+            usedPasskey: outcome.usedPasskey)
+    }
+
+    /// Forgets a device's keys, and ends the link to it. Returns whether there were any keys. Bonds are kept by address, so
+    /// a device that is known by its name alone, and was not met since the start, is looked for.
+    func unpair(_ target: BLETarget, _ settings: BLETransportSettings) async throws(MeshError) -> Bool {
+        let own: DeviceAddress
+        do throws(GATTError) {
+            own = try await usable(.pair, target.description).ownAddress
+        } catch {
+            throw error.error
+        }
+        if let name = target.name, found[name] == nil, !book.peers(of: own).isEmpty {
+            found[name] = try await look(for: target, within: settings.connectionTimeout)
+        }
+        do throws(GATTError) {
+            return try await removeBond(target)
+        } catch {
+            throw error.error
+        }
+    }
+
+    private func look(for target: BLETarget, within limit: Duration) async throws(MeshError) -> DeviceAddress {
+        try await loop.within(
+            limit,
+            "\(target) was not heard within \(limit.optionText), and keys are kept by address; name it by its address"
+        ) { () async throws(GATTError) in
+            guard let address = await self.seek(target) else { throw .cancelled(.pair, target.description) }
+            return address
+        }
+    }
+
+    // MARK: Who is meant
+
+    /// Whether `target` means this device: by its name, the one that was last found by it.
+    func isMeant(_ peer: DeviceAddress, _ target: BLETarget) -> Bool {
+        switch target {
+        case .address(let address): address.matches(BLEAddress(peer))
+        case .name(let name): found[name] == peer
+        }
+    }
+
+    /// The bonded devices that `target` means.
+    func bondedPeers(_ target: BLETarget) -> [DeviceAddress] {
+        guard let own = descriptor?.ownAddress else { return [] }
+        return book.peers(of: own).filter { isMeant($0, target) }
+    }
+
+    private func name(of peer: DeviceAddress, _ target: BLETarget) -> String {
+        sightings[peer]?.name ?? target.name ?? ""
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import FoundationEssentials
+internal import Glibc
+
+/// One serial port of this machine.
+struct SerialPortInfo: Sendable, Hashable {
+    /// Such as `/dev/ttyACM0`.
+    var device: String
+    /// Its name in `/dev/serial/by-id`, which stays the same whichever socket it is plugged into. Empty where there is none.
+    var stablePath = ""
+    var usb: USBIdentity?
+    /// What the device says of itself; from the device, so it may hold anything.
+    var product = ""
+    /// The kernel's driver, such as `cdc_acm`.
+    var driver = ""
+
+    /// What to write in a config.
+    var path: String { stablePath.isEmpty ? device : stablePath }
+}
+
+/// The serial ports of this machine, from sysfs. Some small reads, which no device takes part in.
+struct SerialPortCatalogue: Sendable {
+    /// The file system's root; another one in tests.
+    var root = ""
+
+    /// Every port with a driver behind it, in the order of their names.
+    func ports() -> [SerialPortInfo] {
+        let links = stableLinks()
+        return names(in: "/sys/class/tty").sorted().compactMap { name in
+            let folder = "/sys/class/tty/\(name)"
+            // Consoles and pseudo terminals have no device; the spare ports of a PC's UART driver no chip (type 0).
+            guard let target = realPath("\(folder)/device"), let driver = realPath("\(folder)/device/driver"),
+                text("\(folder)/type") != "0", exists("/dev/\(name)")
+            else { return nil }
+            var port = SerialPortInfo(
+                device: "/dev/\(name)", stablePath: links["/dev/\(name)"] ?? "",
+                driver: String(driver.split(separator: "/").last ?? ""))
+            describe(target, &port)
+            return port
+        }
+    }
+
+    /// The port at a path, which may be a link.
+    func port(at path: String) -> SerialPortInfo? {
+        guard let device = realPath(path) else { return nil }
+        return ports().first { $0.device == device }
+    }
+
+    /// The path of the port that a choice means, if it is there.
+    func path(of choice: SerialChoice) -> String? {
+        switch choice {
+        case .path(let path): exists(path) ? path : nil
+        case .usb(let identity): ports().first { $0.usb.map(identity.matches) ?? false }?.device
+        }
+    }
+
+    /// Whether a port is there and this user may open it. udev sets its rights a moment after it has appeared.
+    func isUsable(_ choice: SerialChoice) -> Bool {
+        path(of: choice).map { access(root + $0, R_OK | W_OK) == 0 } ?? false
+    }
+
+    /// The deepest folder that exists on the way to where a choice would appear.
+    func folderToWatch(for choice: SerialChoice) -> String {
+        guard case .path(let path) = choice else { return root + "/dev" }
+        var folder = path[...]
+        while let slash = folder.lastIndex(of: "/"), slash > folder.startIndex {
+            folder = folder[..<slash]
+            if exists(String(folder)) { return root + folder }
+        }
+        return root + "/"
+    }
+
+    // MARK: Reading
+
+    /// The USB device is some folders above the port: a bridge chip has the port on its interface, and serial drivers put
+    /// one of their own in between.
+    private func describe(_ target: String, _ port: inout SerialPortInfo) {
+        var folder = target[...]
+        while !folder.isEmpty, folder != "/sys/devices" {
+            if let vendor = text("\(folder)/idVendor"), let product = text("\(folder)/idProduct"),
+                let vendorNumber = USBIdentity.number(vendor[...]), let productNumber = USBIdentity.number(product[...])
+            {
+                port.usb = USBIdentity(
+                    vendor: vendorNumber, product: productNumber, serialNumber: text("\(folder)/serial"))
+                port.product = text("\(folder)/product") ?? ""
+                return
+            }
+            folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]
+        }
+    }
+
+    /// Devices by what the links in `/dev/serial/by-id` lead to.
+    private func stableLinks() -> [String: String] {
+        let folder = "/dev/serial/by-id"
+        var links: [String: String] = [:]
+        for name in names(in: folder).sorted() {
+            if let device = realPath("\(folder)/\(name)"), links[device] == nil { links[device] = "\(folder)/\(name)" }
+        }
+        return links
+    }
+
+    private func names(in folder: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: root + folder)) ?? []
+    }
+
+    private func exists(_ path: String) -> Bool { access(root + path, F_OK) == 0 }
+
+    /// One line of sysfs.
+    private func text(_ path: String) -> String? {
+        guard let data = FileManager.default.contents(atPath: root + path) else { return nil }
+        return String(decoding: data.prefix { $0 != 10 }, as: UTF8.self)
+    }
+
+    /// Without the root. Nil: it leads nowhere.
+    private func realPath(_ path: String) -> String? {
+        guard let resolved = realpath(root + path, nil) else { return nil }
+        defer { free(resolved) }
+        let text = String(cString: resolved)
+        return text.hasPrefix(root) ? String(text.dropFirst(root.count)) : text
+    }
+}

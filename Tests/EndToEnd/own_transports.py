@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# meshhost: a host for mesh radios and other byte-link devices
+"""Transports of somebody's own: what is installed, and the examples built with no more than that."""
+import asyncio
+import os
+import shutil
+
+from companion import APP_START, GET_STATS, Client
+from harness import ROOT
+from host import Host, device, equal, eventually, private_folder, share
+
+
+async def _shell(*words, cwd=None, **environment):
+    """Run a program that knows nothing of the repository: what it printed; it has to succeed."""
+    child = await asyncio.create_subprocess_exec(
+        *words, cwd=cwd, env={"PATH": os.environ["PATH"], **environment}, stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT)
+    out, _ = await child.communicate()
+    assert child.returncode == 0, f"{' '.join(words)}: status {child.returncode}: {out.decode()}"
+    return out.decode()
+
+
+def _removed(rig, folder):
+    rig.closers.append(lambda: asyncio.to_thread(shutil.rmtree, folder))
+    return folder
+
+
+async def _installed(rig, host):
+    """A prefix that the program under test is installed below."""
+    prefix = _removed(rig, private_folder("prefix"))
+    await _shell(os.path.join(ROOT, "Examples", "systemd", "install"), PREFIX=prefix, BUILD=os.path.dirname(host.binary))
+    return prefix
+
+
+def _files(folder):
+    return sorted(os.path.relpath(os.path.join(path, name), folder) for path, _, names in os.walk(folder) for name in names)
+
+
+async def what_install_puts_there_uninstall_takes_away(rig):
+    prefix = await _installed(rig, Host(rig))
+    there = _files(prefix)
+    for name in ("bin/meshhost", "include/meshhost_transport.h", "lib/pkgconfig/meshhost-transport.pc",
+                 *(f"lib/meshhost/modules/meshhost-{module}.so" for module in ("bluez", "mock", "tcp"))):
+        assert name in there, f"{name} is not among {there}"
+    await _shell(os.path.join(ROOT, "Examples", "systemd", "uninstall"), PREFIX=prefix)
+    equal(_files(prefix), [])
+
+
+def _example(rig, name):
+    """A copy of an example in a folder that knows nothing of the repository."""
+    folder = _removed(rig, private_folder(name))
+    shutil.copytree(os.path.join(ROOT, "Examples", name), folder, dirs_exist_ok=True,
+                    ignore=shutil.ignore_patterns(".build"))
+    return folder
+
+
+async def _carries_a_session(rig, host, prefix, example, module, path):
+    """The daemon and a radio behind the example's bridge: a session, a loss, and a session again."""
+    modules = os.path.join(prefix, "lib", "meshhost", "modules")
+    status, out, err = await host.cli("check", "--config", os.path.join(example, "config.toml"),
+                                      "--set", f"daemon.module_path={modules}")
+    equal((status, out), (0, "ok: 1 devices, 1 shares\n"), err)
+    radio = await rig.burst()
+
+    async def bridge():
+        process = await rig.start("bridge", os.path.join(example, "bridge.py"), path, f"127.0.0.1:{radio.port}")
+        await eventually(lambda: os.path.exists(path), "what the bridge makes")
+        return process
+
+    async def session():
+        await host.ready("roof")
+        client = await Client.connect(await host.address("roof"))
+        equal((await client.ask(APP_START))[0], 5, "answer to APP_START")
+        return client
+
+    running = await bridge()
+    host.modules.append(modules)
+    host.configure(device("roof", module, options={"path": path}), share("roof"))
+    await host.start()
+    client = await session()
+    load = await rig.load(await host.address("roof"), "--ask", "path", "--rounds", 500)
+    result = await load.event("result")
+    assert result["ok"] and result["answered"] == 500, result
+
+    # The next frame, at the latest, finds nobody.
+    await running.stop()
+    host.events.mark()
+    await eventually(lambda: host.events.count("link.down", device="roof") or client.send(GET_STATS), "the end of the link")
+    await bridge()
+    await session()
+
+
+async def the_example_in_c_is_built_with_the_sdk_alone_and_carries_a_session(rig):
+    host = Host(rig)
+    prefix = await _installed(rig, host)
+    example = _example(rig, "VendorTransport-C")
+    sdk = {"PKG_CONFIG_PATH": os.path.join(prefix, "lib", "pkgconfig")}
+    for words in (["make"], ["make", "test"], ["make", "install"]):
+        await _shell(*words, cwd=example, **sdk)
+    exported = await _shell("nm", "-D", "--defined-only", os.path.join(example, "meshhost-datagram.so"))
+    equal([line.split()[-1] for line in exported.splitlines()], ["mh_transport_entry_v1"], "what it exports")
+    await _carries_a_session(rig, host, prefix, example, "datagram", rig.path("roof.sock"))
+
+
+async def the_example_in_swift_is_built_with_the_sdk_alone_and_carries_a_session(rig):
+    host = Host(rig)
+    prefix = await _installed(rig, host)
+    example = _example(rig, "VendorTransport-Swift")
+    sdk = {"MESHHOST_SDK": os.path.join(prefix, "share", "meshhost", "sdk"), "HOME": rig.path("")}
+    for words in (["build", "-c", "release"], ["test"]):
+        await _shell("swift", *words, cwd=example, **sdk)
+    built = os.path.join(example, ".build", "release", "libmeshhost-kiss.so")
+    await _shell("install", "-m", "644", built, os.path.join(prefix, "lib", "meshhost", "modules", "meshhost-kiss.so"))
+    await _carries_a_session(rig, host, prefix, example, "kiss", rig.path("roof-tty"))
+
+
+async def the_example_in_c_names_what_is_wrong_with_its_options(rig):
+    host = Host(rig)
+    prefix = await _installed(rig, host)
+    example = _example(rig, "VendorTransport-C")
+    await _shell("make", "install", cwd=example, PKG_CONFIG_PATH=os.path.join(prefix, "lib", "pkgconfig"))
+    host.modules.append(os.path.join(prefix, "lib", "meshhost", "modules"))
+    host.configure(device("roof", "datagram", options={"path": "here"}))
+    status, out, err = await host.cli("check", "--config", host.config)
+    equal(status, 78, "status of check")
+    assert host.place("options = ") in out + err and "absolute path" in out + err, out + err

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import MeshBLE
+import MeshBluetoothStack
+import MeshLoop
+import MeshTestSupport
+import MeshTransportAPI
+import Testing
+
+@testable import MeshHCITransport
+
+struct HCIOutageTests {
+    @Test(arguments: [
+        (LoopError.Kind.notFound, "no such thing"), (.connectionRefused, "nobody listens"),
+        (.permissionDenied, "this user"), (.system, "EBUSY: busy"),
+    ])
+    func `a port that cannot be opened is named, and why`(kind: LoopError.Kind, words: String) {
+        let error = LoopError(kind: kind, operation: "connect", detail: "EBUSY: busy")
+        let text = HCIOutage.unopened(error).error(.unix(path: "/run/hci0")).message
+        #expect(text.contains("unix:/run/hci0"))
+        #expect(text.contains(words))
+    }
+
+    @Test(arguments: [HCIOutage.silent, .lost, .unfit(.noBuffers)])
+    func `every outage names the controller and what to try`(outage: HCIOutage) {
+        #expect(outage.message(.tcp(host: "h", port: 1)).hasPrefix("the controller at tcp:h:1"))
+        #expect(!outage.advice.isEmpty)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `who asks for a controller that is not there is told so at once`() async throws
+    {
+        try await onLoop { actor in
+            let port = HCIPort.unix(path: "/nonexistent/hci0")
+            let controllers = HCIControllers(loop: actor.loop, log: .none)
+            let central = HCICentral(controllers: controllers, port: port, bondDirectory: "")
+            let (states, continuation) = AsyncStream.makeStream(of: BluetoothState.self)
+            let observation = await central.observeState { continuation.yield($0) }
+            var iterator = states.makeAsyncIterator()
+            guard case .unusable(let text) = await iterator.next() else {
+                Issue.record("the controller is usable")
+                return
+            }
+            #expect(text.contains("no such thing"))
+            _ = observation
+            await controllers.close()
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import FoundationEssentials
+import MeshBLE
+import MeshBluetoothStack
+import MeshLoop
+import MeshTestSupport
+import MeshTransportAPI
+import Testing
+
+@testable import MeshHCITransport
+
+/// The driver on a ``VirtualController``: what most tests of it begin with.
+final class HCIBench: Sendable {
+    let loop: EventLoop
+    let controller: VirtualController
+    let controllers: HCIControllers
+    let central: HCICentral
+    private let path: String
+
+    init(
+        _ loop: EventLoop, _ settings: VirtualController.Settings = .init(), deadlines: HCIDeadlines = .short,
+        bonds: String = ""
+    ) {
+        self.loop = loop
+        path = FileManager.default.temporaryDirectory.appending(path: "hci-\(UInt64.random(in: 0 ... .max))").path
+        controller = VirtualController(loop, path: path, settings)
+        controllers = HCIControllers(loop: loop, log: .none, deadlines: deadlines)
+        central = HCICentral(controllers: controllers, port: .unix(path: path), bondDirectory: bonds)
+    }
+
+    /// With radios in range, and the dongle plugged in.
+    static func run<Value: Sendable>(
+        _ settings: VirtualController.Settings = .init(), radios: [VirtualPeripheral.Settings] = [.init()],
+        deadlines: HCIDeadlines = .short, _ body: @Sendable (isolated LoopActor, HCIBench) async throws -> Value
+    ) async throws -> Value {
+        try await onLoop { actor in
+            let bench = HCIBench(actor.loop, settings, deadlines: deadlines)
+            for radio in radios { await bench.controller.add(radio) }
+            try await bench.controller.plugIn()
+            do {
+                let value = try await body(actor, bench)
+                await bench.close()
+                return value
+            } catch {
+                await bench.close()
+                throw error
+            }
+        }
+    }
+
+    func close() async {
+        await controllers.close()
+        await controller.unplug()
+    }
+
+    /// The driver itself.
+    var host: HCIController {
+        get async { await controllers.controller(at: .unix(path: path), bonds: "") }
+    }
+
+    /// Returns when the driver can use the controller.
+    func poweredOn() async {
+        let (states, continuation) = AsyncStream.makeStream(of: BluetoothState.self)
+        let observation = await central.observeState { continuation.yield($0) }
+        for await state in states where state == .poweredOn { break }
+        _ = observation
+    }
+
+    func connect(_ radio: VirtualPeripheral.Settings = .init()) async throws -> HCILink {
+        let request = GATTConnectRequest(
+            target: .address(BLEAddress(radio.address)), passkey: radio.passkey.flatMap { BLEPasskey($0) },
+            service: VirtualPeripheral.profile.service)
+        guard let link = try await central.connect(request) as? HCILink else { fatalError("not this central's link") }
+        return link
+    }
+
+    /// The two characteristics of the serial service.
+    func discover(
+        _ link: HCILink
+    ) async throws -> (receive: GATTCharacteristic, transmit: GATTCharacteristic) {
+        let service = try #require(
+            try await link.discoverServices([VirtualPeripheral.profile.service]).first)
+        let found = try await link.discoverCharacteristics(of: service)
+        return (
+            try #require(found.first { $0.uuid == VirtualPeripheral.profile.receive }),
+            try #require(found.first { $0.uuid == VirtualPeripheral.profile.transmit })
+        )
+    }
+
+    /// The transport of the module, with deadlines that a test can wait for.
+    func transport(
+        _ radio: VirtualPeripheral.Settings = .init(), _ change: (inout BLETransportSettings) -> Void = { _ in },
+        events: @escaping @Sendable (LinkEvent) -> Void = { _ in }
+    ) -> BLETransport {
+        var settings = BLETransportSettings(target: .name(radio.name))
+        settings.passkey = radio.passkey.flatMap { BLEPasskey($0) }
+        settings.bluetoothGrace = .seconds(1)
+        settings.connectionTimeout = .milliseconds(700)
+        settings.serviceDiscoveryTimeout = .milliseconds(700)
+        settings.autoReconnectDiscoveryTimeout = .milliseconds(700)
+        settings.pairingTimeout = .milliseconds(1_500)
+        settings.subscriptionTimeout = .milliseconds(700)
+        settings.writeTimeout = .milliseconds(700)
+        settings.disconnectionTimeout = .seconds(1)
+        change(&settings)
+        return BLETransport(
+            loop: loop, central: central, settings: settings,
+            environment: TransportEnvironment(log: .none, linkEvents: events))
+    }
+}
+
+extension HCIDeadlines {
+    /// Long enough for a loop in this process, and short enough to be waited for many times.
+    static var short: HCIDeadlines {
+        var deadlines = HCIDeadlines()
+        deadlines.reopening = .milliseconds(5) ... .milliseconds(20)
+        deadlines.commands.commandTimeout = .milliseconds(300)
+        deadlines.commands.resetRepetition = .milliseconds(50)
+        deadlines.creation.cancelTimeout = .milliseconds(300)
+        deadlines.creation.closeTimeout = .milliseconds(500)
+        deadlines.procedures.procedureTimeout = .milliseconds(300)
+        deadlines.procedures.closeTimeout = .milliseconds(500)
+        deadlines.client.transactionTimeout = .milliseconds(500)
+        deadlines.client.writeTimeout = .milliseconds(500)
+        deadlines.pairing = .milliseconds(700)
+        return deadlines
+    }
+}
+
+/// What a test wants to be true, asked for at each turn of the loop; a test that waits in vain ends by its time limit.
+func until(_ loop: EventLoop, _ condition: () async -> Bool) async {
+    while await !condition() { await Task.yield() }
+}
