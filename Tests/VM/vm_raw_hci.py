@@ -52,13 +52,6 @@ async def _switched_on():
         await machine.power(False, OWN)
 
 
-async def _waits(host, text):
-    """The device waits for its adapter, and says why."""
-    def told():
-        return any(text in str(each) for each in host.events.all("link.waiting"))
-    await host.events.until(told, f"link.waiting with {text!r}")
-
-
 async def a_link_on_an_adapter_taken_from_bluetoothd_carries_frames_and_the_adapter_is_given_back(rig, world):
     assert await _adapter(world), f"bluetoothd does not know {OWN}"
     host = await start(rig, own(rig, "yard", YARD, pin=PIN))
@@ -112,7 +105,8 @@ async def an_adapter_that_another_program_has_is_waited_for(rig, world):
     taken = await open_transport(f"hci-socket:{OWN[3:]}")
     host = await start(rig, own(rig, "free", FREE), wait=False)
     try:
-        await _waits(host, f"another program has taken {OWN}")
+        await host.events.event("link.down", where=lambda each: f"another program has taken {OWN}" in str(each))
+        await host.events.event("link.waiting")
         state = await device(host, "free")
         equal(state["waiting"]["why"], "adapter")
         # It is told once, however often it is tried.

@@ -89,7 +89,7 @@ struct ControllerReport {
         case 0x0131: "Cypress"
         case 0x02E5: "Espressif"
         case 0x02FF: "Silicon Labs"
-        case 0x05F1: "Linux Foundation (Zephyr)"
+        case 0x05F1: "Linux Foundation"
         default: nil
         }
     }
