@@ -2,6 +2,7 @@
 # meshhost: a host for mesh radios and other byte-link devices
 """Configurations that are wrong, and configurations that change. The full list of what can be wrong is a golden test of
 MeshConfig; here it is what reaches people."""
+import glob
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import socket
 
 from breaker import Breaker
 from companion import APP_START, GET_TIME, Client
+from harness import ROOT
 from host import Control, Host, equal, eventually, mock, share, tcp
 
 # Each with the line it goes wrong in, counted in the text here, the column, and a word of the help that is given.
@@ -264,3 +266,15 @@ async def settings_come_from_files_environment_and_command_line_in_this_order(ri
     environment = {"MESHHOST__DAEMON__LOG_LEVEL": "warning"}
     equal(await level(env=environment), "warning", "the environment")
     equal(await level("--set", "daemon.log_level=notice", env=environment), "notice", "the command line")
+
+
+async def the_examples_are_accepted(rig):
+    host = Host(rig)
+    examples = sorted(glob.glob(os.path.join(ROOT, "Examples", "*.toml")))
+    assert len(examples) > 4, examples
+    for path in examples:
+        status, out, err = await host.cli("check", "--config", path)
+        equal(status, 0, f"{os.path.basename(path)}: {err or out}")
+        # One of them shows what a module that is not there means, and says so.
+        if os.path.basename(path) != "mixed.toml":
+            equal(err, "", os.path.basename(path))

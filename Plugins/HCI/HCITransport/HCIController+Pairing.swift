@@ -26,7 +26,9 @@ extension HCIController {
             return try await pair(over: link, settings, target)
         }
         let link = try await loop.within(
-            settings.connectionTimeout, "\(target) was not reached within \(settings.connectionTimeout.optionText)"
+            settings.connectionTimeout,
+            "\(target) was not reached through \(port) within \(settings.connectionTimeout.optionText); is it on, in range, "
+                + "and not connected to another host?"
         ) { () async throws(GATTError) in try await self.connect(request, options) }
         do throws(MeshError) {
             let report = try await pair(over: link, settings, target)
