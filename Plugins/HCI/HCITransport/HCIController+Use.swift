@@ -42,7 +42,7 @@ extension HCIController {
         timer.cancel()
     }
 
-    private func settled() {
+    func settled() {
         let waiting = settlers
         settlers = []
         for waiter in waiting { waiter.resume() }
