@@ -35,14 +35,20 @@ int mh_serial_line_configure(int descriptor, uint32_t baud, bool hardware_flow_c
     return ioctl(descriptor, TCFLSH, TCIFLUSH) == 0 ? 0 : errno;
 }
 
+/* EINVAL: a driver without lines. EPIPE: a USB device that does not know the request (cdc_acm). */
+static int without_lines(int failure)
+{
+    return failure == EINVAL || failure == EPIPE ? ENOTTY : failure;
+}
+
 int mh_serial_line_set_control(int descriptor, bool dtr, bool rts)
 {
     int lines = 0;
     if (ioctl(descriptor, TIOCMGET, &lines) != 0)
-        return errno == EINVAL ? ENOTTY : errno;
+        return without_lines(errno);
     lines &= ~(TIOCM_DTR | TIOCM_RTS);
     lines |= (dtr ? TIOCM_DTR : 0) | (rts ? TIOCM_RTS : 0);
-    return ioctl(descriptor, TIOCMSET, &lines) == 0 ? 0 : errno;
+    return ioctl(descriptor, TIOCMSET, &lines) == 0 ? 0 : without_lines(errno);
 }
 
 int mh_serial_line_make_exclusive(int descriptor)

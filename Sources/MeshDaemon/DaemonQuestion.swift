@@ -26,8 +26,8 @@ struct DaemonQuestion {
             try self.listen(listen, &client)
         case .reload:
             return reloaded(try client.ask("reload"))
-        case .run, .check, .configShow, .configSchema, .bridge, .decode, .encode, .version, .help, .scan, .pair,
-            .unpair, .doctor, .controllerInfo:
+        case .run, .check, .configShow, .configSchema, .bridge, .decode, .decodeBluetooth, .decodeRecording, .encode,
+            .version, .help, .scan, .pair, .unpair, .doctor, .controllerInfo:
             break
         }
         return .ok

@@ -8,6 +8,8 @@ internal import MeshTransportAPI
 /// Keys of a device that are handed to its module as the option of the same name, if it has one that the user left out.
 private enum SharedOption {
     static let adapter = "adapter"
+    /// The adapter of a module that owns it.
+    static let controller = "controller"
     static let connectTimeout = "connect_timeout"
 }
 
@@ -39,7 +41,9 @@ extension AdapterSettings {
     fileprivate init?(of device: DeviceConfig, _ module: TransportDescriptor?) {
         let capabilities = module?.capabilities ?? []
         if capabilities.contains(.adapter) {
-            let name = device.adapter ?? device.text(ofOption: SharedOption.adapter) ?? device.module
+            let name =
+                device.adapter ?? device.text(ofOption: SharedOption.adapter)
+                ?? device.text(ofOption: SharedOption.controller) ?? device.module
             // Tried now and then though it is said to be away: only a device that has missed it is told of its return, and
             // that one may be taken out of the config meanwhile.
             self.init(name: name, reportsChanges: false)

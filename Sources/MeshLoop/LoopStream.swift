@@ -57,7 +57,7 @@ public final class LoopStream {
     public func close() {
         guard !isClosed else { return }
         // Closing a serial port waits for bytes that a device does not take, by default 30 s (tty_port_close_start).
-        if kind == .serial { tcflush(descriptor, TCIOFLUSH) }
+        if kind == .serial, unacknowledgedBytes ?? 0 > 0 { tcflush(descriptor, TCOFLUSH) }
         isClosed = true
         isReading = false
         onBytes = nil
@@ -152,8 +152,8 @@ public final class LoopStream {
     /// Bytes that were written and have not gone to the kernel yet.
     public var pendingWriteBytes: Int { isClosed ? 0 : stream.pointee.write_queue_size }
 
-    /// Bytes that the kernel has and the peer's has not acknowledged; for a Unix socket those that the peer has not read. Nil
-    /// when the connection is closed (Linux, `SIOCOUTQ`).
+    /// Bytes that the kernel has and the peer's has not acknowledged; for a Unix socket those that the peer has not read;
+    /// for a serial port those that it has not sent. Nil when the connection is closed (Linux, `SIOCOUTQ`, `TIOCOUTQ`).
     public var unacknowledgedBytes: Int? {
         guard !isClosed else { return nil }
         var count: Int32 = 0

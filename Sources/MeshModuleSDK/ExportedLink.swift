@@ -154,9 +154,13 @@ actor ExportedLink {
             return MH_AGAIN
         }
         outgoing.append(Outgoing(cookie: cookie, frame: frame, withoutResponse: withoutResponse))
-        // Runs until it first waits: a transport that writes at once is done before this returns.
         if sending == nil {
-            let task = Task.immediate(executorPreference: executor) { await self.sendAll() }
+            // Runs until it first waits: a transport that writes at once is done before this returns. One that has just said that
+            // it cannot comes back on the loop, and not by way of a thread of the global pool.
+            let task =
+                direct == nil || withoutResponse
+                ? Task.immediate { await self.sendAll() }
+                : Task(executorPreference: executor) { await self.sendAll() }
             if head < outgoing.count { sending = task }
         }
         return MH_OK

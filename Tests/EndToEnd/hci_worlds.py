@@ -23,7 +23,6 @@ class Dongle(Air):
         self.port = told.replace("-server:", ":")
         await self.radio.event("ready")
         self.host = Host(rig)
-        # Contention between devices on one controller is what is tested, not how long a retry waits.
         self.bonds = rig.path("bonds")
         os.makedirs(self.bonds, exist_ok=True)
         return self
@@ -45,12 +44,6 @@ class Dongle(Air):
     async def tell(self, whom, command):
         assert whom == "radio", whom
         return await self.radio.command(command)
-
-    async def echo(self, tap, data):
-        """What is sent comes back: frames go in both directions."""
-        before = tap.count("frame.rx")
-        await self.tell("radio", f"notify {data} 1")
-        await tap.until(lambda: tap.count("frame.rx") > before, "a frame")
 
 
 __all__ = ["BARN", "Dongle", "PIN", "ROOF", "ble", "equal", "eventually", "share"]

@@ -16,7 +16,10 @@ struct PairingReplayTests {
         var encryptionKeys: [[UInt8]]
 
         init(_ name: String) throws {
-            let transcript = try Transcript(name)
+            try self.init(Transcript(name))
+        }
+
+        init(_ transcript: Transcript) throws {
             frames = try transcript.frames(channel: L2CAPFrame.securityChannel)
             let commands = try transcript.commands()
             own = DeviceAddress(0xC000_0000_0001, .random)
@@ -67,7 +70,16 @@ struct PairingReplayTests {
     }
 
     @Test func `legacy pairing with a passkey, whole`() throws {
-        let recording = try Recording("passkey_legacy")
+        try replayLegacyPairing(Recording("passkey_legacy"))
+    }
+
+    /// As a host's own recording option would write it: what it sent and got, packet by packet.
+    @Test func `a recording that this host writes can be replayed`() throws {
+        let file = try Transcript("passkey_legacy").records.reduce(into: BTSnoopFile.header) { $0 += $1.bytes }
+        try replayLegacyPairing(Recording(Transcript(recording: file)))
+    }
+
+    private func replayLegacyPairing(_ recording: Recording) throws {
         var machine = try machine(recording, .keyboardOnly, isSecure: false, passkey: 123_456)
         var sent = packets(machine.pairRequested(now: at(0)))
         var end: PairingStateMachine.Action?

@@ -13,7 +13,11 @@ struct Transcript {
 
     /// Reads `Transcripts/NAME.btsnoop`.
     init(_ name: String) throws {
-        let bytes = try Self.file(name)
+        try self.init(recording: Self.file(name))
+    }
+
+    /// Reads any recording.
+    init(recording bytes: [UInt8]) throws {
         records = try BTSnoopFile.decode(bytes.span.bytes)
     }
 

@@ -38,6 +38,14 @@ struct DeviceSettingsTests {
         #expect(DeviceLinkSettings(device, module).adapter == AdapterSettings(name: "hci0", reportsChanges: false))
     }
 
+    @Test func `a controller of the module's own is such a gate`() {
+        var device = device
+        device.options["controller"] = .value("unix:/run/hci0")
+        let module = module(.adapter, ["controller": .string])
+        let gate = AdapterSettings(name: "unix:/run/hci0", reportsChanges: false)
+        #expect(DeviceLinkSettings(device, module).adapter == gate)
+    }
+
     @Test func `a module without has the network, or what the device names`() {
         var device = device
         #expect(DeviceLinkSettings(device, module([])).adapter == nil)

@@ -12,7 +12,7 @@ import Testing
 
 /// Every way from an open line to a link that carries frames, with a fault at each packet that the controller sends on it:
 /// the attempt ends in time and says where, and the next one succeeds.
-struct HCIFaultTests {
+@Suite(.serialized) struct HCIFaultTests {
     enum Way: CaseIterable {
         /// A radio without security.
         case open
@@ -22,7 +22,7 @@ struct HCIFaultTests {
     }
 
     /// How many attempts wait for their deadlines side by side.
-    private static let width = 16
+    private static let width = 24
 
     @Test(.timeLimit(.minutes(2)), arguments: Way.allCases, VirtualController.Fault.allCases)
     func `a fault at any packet ends the attempt in time`(way: Way, fault: VirtualController.Fault) async throws {

@@ -30,7 +30,9 @@ struct HCIRecoveryTests {
     func `fifty times, the link is back`(trouble: Trouble) async throws {
         var radio = VirtualPeripheral.Settings()
         radio.echoes = true
-        try await HCIBench.run(radios: [radio]) { [radio] actor, bench in
+        var deadlines = HCIDeadlines.short
+        deadlines.commands.commandTimeout = .milliseconds(250)
+        try await HCIBench.run(radios: [radio], deadlines: deadlines) { [radio] actor, bench in
             let (downs, continuation) = AsyncStream.makeStream(of: MeshError?.self)
             let transport = bench.transport(radio) {
                 $0.reconnectsAutomatically = true

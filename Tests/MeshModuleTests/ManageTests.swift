@@ -33,6 +33,18 @@ import Testing
         }
     }
 
+    @Test func `a scan is told which devices are configured`() async throws {
+        try await onLoop { actor in
+            let bench = try Bench("scripted", actor.loop)
+            let devices = [
+                device(bench, ["address": "aa:7", "script": "count"]), device(bench, ["script": "dance"]),
+            ]
+            var results = try await bench.factory.scan(around: devices).makeAsyncIterator()
+            #expect(await results.next() == ScanResult(address: "aa:7", name: "roof"))
+            await bench.factory.shutDown()
+        }
+    }
+
     @Test func `findings cross, of wrong options too`() async throws {
         try await onLoop { actor in
             let bench = try Bench("scripted", actor.loop)

@@ -52,9 +52,13 @@ extension BlueZLink {
         }
         // They come one by one.
         if await self.service.gattChanges[path, default: 0] != settledChanges { try await waitUntilQuiet() }
-        return await self.service.objects.characteristics(of: service.id).map {
+        let characteristics = await self.service.objects.characteristics(of: service.id).map {
             GATTCharacteristic(uuid: $0.uuid, id: $0.path, properties: $0.properties)
         }
+        for characteristic in characteristics where characteristic.properties.contains(.write) && isUp {
+            askForMTU(of: characteristic.id)
+        }
+        return characteristics
     }
 
     private func waitUntilQuiet() async throws(GATTError) {

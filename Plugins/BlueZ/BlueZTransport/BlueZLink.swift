@@ -49,7 +49,9 @@ actor BlueZLink: GATTLink {
     var subscribed: Set<String> = []
     /// Characteristics that notify us over a socket.
     var sockets: [String: NotificationSocket] = [:]
-    var hasWarnedOfMTU = false
+    /// Questions for the MTU that have been asked and not been used, by characteristic.
+    private var mtuQuestions: [String: Task<Result<Int?, DBusError>, Never>] = [:]
+    private var hasWarnedOfMTU = false
     /// How much had changed below the device when nothing had for a while: at the beginning, and after the last wait for it.
     var settledChanges: UInt64
 
@@ -137,6 +139,8 @@ actor BlueZLink: GATTLink {
         subscribed = []
         for socket in sockets.values { socket.close() }
         sockets = [:]
+        for question in mtuQuestions.values { question.cancel() }
+        mtuQuestions = [:]
     }
 
     // MARK: Failures
@@ -201,18 +205,40 @@ actor BlueZLink: GATTLink {
         }
     }
 
+    /// Asks before anybody needs to know: while the subscription is made, and not after it. The MTU was exchanged before
+    /// bluetoothd said that it knows the services.
+    func askForMTU(of characteristic: String) {
+        mtuQuestions[characteristic]?.cancel()
+        mtuQuestions[characteristic] = Task(executorPreference: loop.taskExecutor) {
+            // Asked for, not remembered: what was told when the object appeared may be older than the exchange of MTUs.
+            do throws(DBusError) {
+                let answer = try await self.call(
+                    characteristic, BlueZNames.properties, "Get",
+                    [.string(BlueZNames.characteristic), .string("MTU")], timeout: BlueZService.promptly)
+                return .success(answer.first?.number)
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
     func maximumWriteLength(of characteristic: GATTCharacteristic) async throws(GATTError) -> Int {
         try requireUp(.read)
+        if mtuQuestions[characteristic.id] == nil { askForMTU(of: characteristic.id) }
         var mtu: Int?
-        do throws(DBusError) {
-            // Asked for, not remembered: what was told when the object appeared may be older than the exchange of MTUs.
-            mtu = try await call(
-                characteristic.id, BlueZNames.properties, "Get",
-                [.string(BlueZNames.characteristic), .string("MTU")], timeout: BlueZService.promptly
-            ).first?.number
-        } catch {
-            let failure = BlueZFailure(error, during: .read)
-            if failure == .cancelled || !isUp { throw self.failure(error, .read) }
+        if let question = mtuQuestions.removeValue(forKey: characteristic.id) {
+            let answer = await withTaskCancellationHandler {
+                _ = self
+                return await question.value
+            } onCancel: {
+                question.cancel()
+            }
+            switch answer {
+            case .success(let number): mtu = number
+            case .failure(let error):
+                let failure = BlueZFailure(error, during: .read)
+                if failure == .cancelled || !isUp { throw self.failure(error, .read) }
+            }
         }
         if mtu == nil || mtu == 0, !hasWarnedOfMTU {
             hasWarnedOfMTU = true

@@ -14,7 +14,7 @@ struct HCICentral: GATTCentral {
     var options = HCILinkOptions()
 
     var adapterName: String {
-        get async { "the controller at \(port)" }
+        get async { "\(port)" }
     }
 
     func observeState(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> any GATTObservation {

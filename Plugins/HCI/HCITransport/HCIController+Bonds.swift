@@ -49,6 +49,8 @@ extension HCIController {
             bondTrouble = nil
             if let stored { book = stored } else { saveBonds() }
         } catch {
+            // Tried again whenever the controller is opened, and told once.
+            if bondTrouble == error.message { return }
             bondTrouble = error.message
             log(.notice, "the stored bonds cannot be read", [("path", file.path), ("error", "\(error)")])
         }

@@ -12,18 +12,18 @@ extension HCIController {
     struct Connecting {
         var settings: LinkSettings
         var peerName: String
+        /// The device was not heard before: it may take for ever.
+        var isBlind: Bool
         var continuation: CheckedContinuation<(ConnectStateMachine.Result, HCILink?), Never>
     }
+
+    /// A device that was heard a moment ago answers within this, or it is listened for again.
+    private static let answerTime = Duration.seconds(4)
 
     func connect(
         _ request: GATTConnectRequest, _ options: HCILinkOptions = HCILinkOptions()
     ) async throws(GATTError) -> HCILink {
-        let peer = request.target.description
-        _ = try await usable(.connect, peer)
-        guard await turns.take() else { throw .cancelled(.connect, peer) }
-        let outcome = await makeLink(request, options)
-        await turns.pass()
-        let link = try outcome.get()
+        let link = try await makeLink(request, options)
         do throws(GATTError) {
             try await link.setUp()
         } catch {
@@ -35,49 +35,59 @@ extension HCIController {
 
     private func makeLink(
         _ request: GATTConnectRequest, _ options: HCILinkOptions
-    ) async -> Result<HCILink, GATTError> {
+    ) async throws(GATTError) -> HCILink {
         let peer = request.target.description
+        _ = try await usable(.connect, peer)
         while true {
-            let address = await find(request.target)
-            if Task.isCancelled { return .failure(.cancelled(.connect, peer)) }
-            guard let descriptor else { return .failure(unusable(.connect, peer)) }
+            let (address, isBlind) = await find(request.target)
+            if Task.isCancelled { throw .cancelled(.connect, peer) }
+            guard descriptor != nil else { throw unusable(.connect, peer) }
             guard let address else {
-                return .failure(
-                    GATTError(.other, .connectionFailed, "\(port) refuses to look for devices", .connect, peer))
+                throw GATTError(.other, .connectionFailed, "\(port) refuses to look for devices", .connect, peer)
             }
+            guard await turns.take() else { throw .cancelled(.connect, peer) }
             let (result, link) = await create(
-                ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind), descriptor,
-                LinkSettings(passkey: request.passkey, options: options), request.target.name ?? peer)
-            if let link { return .success(link) }
-            // For those who scan: it is looked for again, together with them.
+                address, isBlind: isBlind, LinkSettings(passkey: request.passkey, options: options),
+                request.target.name ?? peer)
+            await turns.pass()
+            if let link { return link }
+            // For others, or because it fell silent: it is looked for again.
             if result == .cancelled, isCreationInterrupted, !Task.isCancelled { continue }
-            if result == .controllerLost { return .failure(unusable(.connect, peer)) }
-            return .failure(GATTError(result, adapter: "\(port)", peer) ?? unusable(.connect, peer))
+            if result == .controllerLost { throw unusable(.connect, peer) }
+            throw GATTError(result, adapter: "\(port)", peer) ?? unusable(.connect, peer)
         }
     }
 
     /// The address to connect to; nil when the task is cancelled or the controller is lost. A full address needs no
-    /// search, for the controller waits for its advertisement; but that would keep it from scanning for others. A device that
-    /// may advertise another address is looked for.
-    private func find(_ target: BLETarget) async -> DeviceAddress? {
-        if scanners.isEmpty, case .address(let address) = target, let kind = address.kind {
+    /// search, for the controller waits for its advertisement; but that would keep it from everything else, and so it is
+    /// left to those who are alone. A device that may advertise another address is looked for.
+    private func find(_ target: BLETarget) async -> (DeviceAddress?, isBlind: Bool) {
+        interruptCreation()
+        let isAlone = scanners.isEmpty && seekers.isEmpty && turns.assumeIsolated { $0.isIdle }
+        if isAlone, case .address(let address) = target, let kind = address.kind {
             let address = DeviceAddress(address.value, kind == .public ? .public : .random)
-            if !mayBePrivate(address) { return address }
+            if !mayBePrivate(address) { return (address, true) }
         }
-        return await seek(target)
+        return (await seek(target), false)
     }
 
     // MARK: Creating
 
     private func create(
-        _ request: ConnectionRequest, _ descriptor: ControllerDescriptor, _ settings: LinkSettings, _ peer: String
+        _ address: DeviceAddress, isBlind: Bool, _ settings: LinkSettings, _ peer: String
     ) async -> (ConnectStateMachine.Result, HCILink?) {
         await pauseScan()
         defer { resumeScan() }
+        guard let descriptor else { return (.controllerLost, nil) }
         isCreationInterrupted = false
+        let request = ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind)
+        let limit = LoopTimer(loop)
+        defer { limit.cancel() }
+        if !isBlind { limit.schedule(after: Self.answerTime) { self.listenAgain() } }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                self.connecting = Connecting(settings: settings, peerName: peer, continuation: continuation)
+                self.connecting = Connecting(
+                    settings: settings, peerName: peer, isBlind: isBlind, continuation: continuation)
                 self.perform(
                     self.creation.connectRequested(request, family: descriptor.family, now: self.loop.now))
                 self.armTimer()
@@ -88,8 +98,13 @@ extension HCIController {
         }
     }
 
-    /// Lets somebody scan: the attempt is cancelled, and its device is looked for instead.
+    /// Somebody else wants the controller: an attempt that may take for ever is cancelled, and its device listened for,
+    /// together with what others listen for.
     func interruptCreation() {
+        if connecting?.isBlind == true { listenAgain() }
+    }
+
+    private func listenAgain() {
         guard connecting != nil else { return }
         isCreationInterrupted = true
         cancelCreation()

@@ -44,6 +44,7 @@ extension HCIController {
         let outcome = try await loop.within(
             settings.pairingTimeout, "the pairing took longer than \(settings.pairingTimeout.optionText)"
         ) { () async throws(GATTError) in try await link.pair() }
+        try await requireStoredBonds("paired with \(target)")
         let peer = await link.identity
         return PairingReport(
             address: BLEAddress(peer).text, name: name(of: peer, target), wasBonded: outcome.wasBonded,
@@ -62,11 +63,22 @@ extension HCIController {
         if let name = target.name, found[name] == nil, !book.peers(of: own).isEmpty {
             found[name] = try await look(for: target, within: settings.connectionTimeout)
         }
+        let wasBonded: Bool
         do throws(GATTError) {
-            return try await removeBond(target)
+            wasBonded = try await removeBond(target)
         } catch {
             throw error.error
         }
+        if wasBonded { try await requireStoredBonds("forgot \(target)") }
+        return wasBonded
+    }
+
+    /// Whoever is told that something was done relies on it after the next start.
+    private func requireStoredBonds(_ what: String) async throws(MeshError) {
+        await saver?.value
+        guard let bondTrouble else { return }
+        throw MeshError(
+            .storageFailed, "\(what), but that could not be stored: \(bondTrouble); see the option bond_dir")
     }
 
     private func look(for target: BLETarget, within limit: Duration) async throws(MeshError) -> DeviceAddress {

@@ -6,11 +6,11 @@ public import MeshTransportAPI
 
 extension SerialTransportFactory: TransportScanning {
     /// The ports of this machine, and those that are plugged in while somebody looks. Opens none.
-    public func scan() async throws -> AsyncStream<ScanResult> {
+    public func scan() async throws -> AsyncThrowingStream<ScanResult, any Error> {
         let watcher = watcher
         let loop = loop
         return await LoopActor(loop).run { _ in
-            let (stream, continuation) = AsyncStream.makeStream(
+            let (stream, continuation) = AsyncThrowingStream.makeStream(
                 of: ScanResult.self, bufferingPolicy: .bufferingNewest(256))
             let scan = SerialScan(watcher, continuation)
             // Holds the scan until the consumer is done with it; it is dropped on the loop.
@@ -25,7 +25,9 @@ private final class SerialScan: @unchecked Sendable {
     private var wait: SerialPortWatcher.Wait?
     private var told: Set<SerialPortInfo> = []
 
-    init(_ watcher: SerialPortWatcher, _ continuation: AsyncStream<ScanResult>.Continuation) {
+    init(
+        _ watcher: SerialPortWatcher, _ continuation: AsyncThrowingStream<ScanResult, any Error>.Continuation
+    ) {
         look(watcher, continuation)
         wait = watcher.atEachChange { [weak self, weak watcher] in
             if let watcher { self?.look(watcher, continuation) }
@@ -36,7 +38,9 @@ private final class SerialScan: @unchecked Sendable {
         wait = nil
     }
 
-    private func look(_ watcher: SerialPortWatcher, _ continuation: AsyncStream<ScanResult>.Continuation) {
+    private func look(
+        _ watcher: SerialPortWatcher, _ continuation: AsyncThrowingStream<ScanResult, any Error>.Continuation
+    ) {
         let ports = Set(watcher.catalogue.ports())
         for port in ports.subtracting(told).sorted(by: { $0.device < $1.device }) {
             continuation.yield(ScanResult(address: port.path, name: port.shownName))

@@ -46,34 +46,17 @@ public enum BTSnoopFile {
     public static let header: [UInt8] = Array("btsnoop\0".utf8) + [0, 0, 0, 1, 0, 0, 0x03, 0xEA]
 
     /// From year 0 to 1970 in microseconds, as the format counts.
-    private static let epoch: Int64 = 0x00DC_DDB3_0F2F_8000
+    static let epoch: Int64 = 0x00DC_DDB3_0F2F_8000
 
-    /// Reads a whole file. A last record that is cut, as a host leaves it that was ended, is left out.
+    /// Reads a whole file. A last record that is cut, as a host leaves it that was ended, is left out. For one of any size there is
+    /// ``BTSnoopReader``.
     public static func decode(_ file: RawSpan) throws(DecodeError) -> [Record] {
-        try ByteReader.decode(file) { (reader) throws(DecodeError) in
-            guard try reader.readBytes(header.count) == header else {
-                throw DecodeError(.invalidField("header"), offset: 0)
-            }
-            var records: [Record] = []
-            while reader.remaining >= 24 {
-                let start = reader.offset
-                try reader.skip(4)
-                let length = Int(try reader.read(UInt32.self, .big))
-                let flags = try reader.read(UInt32.self, .big)
-                let drops = try reader.read(UInt32.self, .big)
-                let time = Int64(bitPattern: try reader.read(UInt64.self, .big))
-                guard length > 0 else { throw DecodeError(.invalidField("length"), offset: start) }
-                guard reader.remaining >= length else { break }
-                let indicator = try reader.read(UInt8.self)
-                guard let kind = HCIPacketKind(rawValue: indicator) else {
-                    throw DecodeError(.unknownCode(indicator), offset: reader.offset - 1)
-                }
-                records.append(
-                    Record(
-                        kind: kind, isFromController: flags & 1 == 1, time: time &- epoch,
-                        packet: try reader.readBytes(length - 1), drops: drops))
-            }
-            return records
+        var reader = BTSnoopReader()
+        var records: [Record] = []
+        try reader.bytesReceived(file.withUnsafeBytes { Array($0) }) { records.append($0) }
+        guard reader.hasHeader else {
+            throw DecodeError(.truncated(missing: header.count - reader.unfinished), offset: reader.unfinished)
         }
+        return records
     }
 }

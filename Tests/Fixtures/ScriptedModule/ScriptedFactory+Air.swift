@@ -26,6 +26,20 @@ extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamini
         return stream
     }
 
+    /// Devices whose script is `count` are all that is seen then.
+    func scan(
+        around devices: [TransportSettings]
+    ) async throws -> AsyncThrowingStream<ScanResult, any Error> {
+        let counting = devices.filter { $0.options.string("script") == "count" }
+        guard !counting.isEmpty else { return try await scan() }
+        let (stream, continuation) = AsyncThrowingStream.makeStream(of: ScanResult.self)
+        for device in counting {
+            continuation.yield(
+                ScanResult(address: device.options.string("address"), name: device.device, rssi: nil))
+        }
+        return stream
+    }
+
     /// Flags, and the 128-bit UUID of the Nordic UART service.
     private static let companionAdvertisement: [UInt8] = [
         2, 0x01, 0x06, 17, 0x07,

@@ -13,6 +13,11 @@ import Testing
 
 /// The driver on a ``VirtualController``: what most tests of it begin with.
 final class HCIBench: Sendable {
+    /// Longer than any deadline of the stack (``HCIDeadlines/short``), and by far than what a busy machine needs.
+    static let phaseTimeout = Duration.milliseconds(2_500)
+    static let pairingTimeout = Duration.seconds(4)
+    static let endTimeout = Duration.seconds(2)
+
     let loop: EventLoop
     let controller: VirtualController
     let controllers: HCIControllers
@@ -96,14 +101,14 @@ final class HCIBench: Sendable {
     ) -> BLETransport {
         var settings = BLETransportSettings(target: .name(radio.name))
         settings.passkey = radio.passkey.flatMap { BLEPasskey($0) }
-        settings.bluetoothGrace = .seconds(1)
-        settings.connectionTimeout = .milliseconds(700)
-        settings.serviceDiscoveryTimeout = .milliseconds(700)
-        settings.autoReconnectDiscoveryTimeout = .milliseconds(700)
-        settings.pairingTimeout = .milliseconds(1_500)
-        settings.subscriptionTimeout = .milliseconds(700)
-        settings.writeTimeout = .milliseconds(700)
-        settings.disconnectionTimeout = .seconds(1)
+        settings.bluetoothGrace = Self.phaseTimeout
+        settings.connectionTimeout = Self.phaseTimeout
+        settings.serviceDiscoveryTimeout = Self.phaseTimeout
+        settings.autoReconnectDiscoveryTimeout = Self.phaseTimeout
+        settings.pairingTimeout = Self.pairingTimeout
+        settings.subscriptionTimeout = Self.phaseTimeout
+        settings.writeTimeout = Self.phaseTimeout
+        settings.disconnectionTimeout = Self.endTimeout
         change(&settings)
         return BLETransport(
             loop: loop, central: central, settings: settings,
@@ -116,20 +121,28 @@ extension HCIDeadlines {
     static var short: HCIDeadlines {
         var deadlines = HCIDeadlines()
         deadlines.reopening = .milliseconds(5) ... .milliseconds(20)
-        deadlines.commands.commandTimeout = .milliseconds(300)
-        deadlines.commands.resetRepetition = .milliseconds(50)
-        deadlines.creation.cancelTimeout = .milliseconds(300)
-        deadlines.creation.closeTimeout = .milliseconds(500)
-        deadlines.procedures.procedureTimeout = .milliseconds(300)
-        deadlines.procedures.closeTimeout = .milliseconds(500)
-        deadlines.client.transactionTimeout = .milliseconds(500)
-        deadlines.client.writeTimeout = .milliseconds(500)
-        deadlines.pairing = .milliseconds(700)
+        deadlines.commands.commandTimeout = .seconds(1)
+        deadlines.commands.resetRepetition = .milliseconds(200)
+        deadlines.creation.cancelTimeout = .seconds(1)
+        deadlines.creation.closeTimeout = .seconds(1)
+        deadlines.procedures.procedureTimeout = .seconds(1)
+        deadlines.procedures.closeTimeout = .milliseconds(1_200)
+        deadlines.client.transactionTimeout = .milliseconds(1_500)
+        deadlines.client.writeTimeout = .milliseconds(1_500)
+        deadlines.pairing = .milliseconds(1_500)
         return deadlines
     }
 }
 
 /// What a test wants to be true, asked for at each turn of the loop; a test that waits in vain ends by its time limit.
-func until(_ loop: EventLoop, _ condition: () async -> Bool) async {
-    while await !condition() { await Task.yield() }
+func until(
+    _ loop: EventLoop, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool
+) async {
+    while await !condition() {
+        if Task.isCancelled {
+            Issue.record("waited for in vain", sourceLocation: sourceLocation)
+            return
+        }
+        await Task.yield()
+    }
 }

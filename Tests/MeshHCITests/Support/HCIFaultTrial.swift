@@ -117,12 +117,12 @@ struct HCIFaultTrial: Sendable {
     /// Deadlines of the phases, and what a busy machine may add. Discovery's is that of both its phases; pairing is part of
     /// the second. What is wound up waits for its operation, then for its link.
     private var limits: [LinkPhase: Duration] {
-        let slack = Duration.milliseconds(500)
+        let slack = Duration.seconds(1)
+        let phase = HCIBench.phaseTimeout + slack
         return [
-            .waitingForBluetooth: .seconds(1) + slack, .connecting: .milliseconds(700) + slack,
-            .discoveringServices: .milliseconds(700) + slack,
-            .discoveringCharacteristics: .milliseconds(700 + 1_500) + slack,
-            .subscribingToNotifications: .milliseconds(700) + slack, .disconnecting: .seconds(2) + slack,
+            .waitingForBluetooth: phase, .connecting: phase, .discoveringServices: phase,
+            .discoveringCharacteristics: phase + HCIBench.pairingTimeout, .subscribingToNotifications: phase,
+            .disconnecting: HCIBench.endTimeout * 2 + slack,
         ]
     }
 }

@@ -2,9 +2,10 @@
 # meshhost: a host for mesh radios and other byte-link devices
 """Bumble's virtual controller with what real ones do and Bumble 0.0.236 does not, and with faults.
 
-Real behaviour added: HCI_Reset ends links (the peer sees 0x08) and stops advertising and scanning; LE_Set_Data_Length,
-LE_Set_PHY, Read_RSSI, Read_Remote_Version_Information; ACL fragments towards the host; completed packets only for links
-that exist; a host that connects from its public address; several links to one address space; scan responses.
+Real behaviour added: HCI_Reset ends links (the peer sees 0x08) and stops advertising and scanning; the end of a cancelled
+attempt to connect; LE_Set_Data_Length, LE_Set_PHY, Read_RSSI, Read_Remote_Version_Information; ACL fragments towards the
+host; completed packets only for links that exist; a host that connects from its public address; several links to one
+address space; scan responses.
 
 Faults: `link_loss`, `vanish`, `stalled` (completed packets withheld), `mute` (nothing reaches the host any more),
 `hardware_error`, slow, delayed or collected completed packets, the enhanced form of Connection Complete.
@@ -93,6 +94,17 @@ class RigController(Controller):
     def on_hci_reset_command(self, command):
         self.power_cycle()
         return super().on_hci_reset_command(command)
+
+    def on_hci_le_create_connection_cancel_command(self, command):
+        if self.pending_le_connection is None:
+            return hci.HCI_StatusReturnParameters(hci.HCI_ErrorCode.COMMAND_DISALLOWED_ERROR)
+        self.pending_le_connection = None
+        cancelled = hci.HCI_LE_Connection_Complete_Event(
+            status=hci.HCI_ErrorCode.UNKNOWN_CONNECTION_IDENTIFIER_ERROR, connection_handle=0, role=0,
+            peer_address_type=0, peer_address=hci.Address.ANY, connection_interval=0, peripheral_latency=0,
+            supervision_timeout=0, central_clock_accuracy=0)
+        asyncio.get_running_loop().call_soon(self.send_hci_packet, cancelled)
+        return hci.HCI_StatusReturnParameters(hci.HCI_ErrorCode.SUCCESS)
 
     def on_hci_le_set_data_length_command(self, command):
         change = hci.HCI_LE_Data_Length_Change_Event(
