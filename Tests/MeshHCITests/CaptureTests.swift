@@ -81,8 +81,6 @@ struct CaptureTests {
             let path = "\(folder)/capture"
             try await onLoop { actor in
                 let capture = HCICapture(actor.loop, CaptureSettings(path: path, limit: 1 << 20), log: .none)
-                capture.record(Self.reset, isFromController: false)
-                await capture.open()
                 for count in 1...200 {
                     capture.record(
                         HCIPacket(kind: .acl, bytes: [UInt8](repeating: UInt8(count), count: count)),
@@ -106,9 +104,9 @@ struct CaptureTests {
     @Test func `a capture that cannot be written harms nobody`() async throws {
         try await onLoop { actor in
             let capture = HCICapture(actor.loop, CaptureSettings(path: "/nowhere/capture", limit: 1 << 20), log: .none)
-            await capture.open()
             capture.record(Self.reset, isFromController: false)
             await capture.close()
+            capture.record(Self.reset, isFromController: false)
         }
     }
 }

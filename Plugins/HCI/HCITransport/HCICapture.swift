@@ -18,8 +18,10 @@ actor HCICapture {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private let settings: CaptureSettings
     private let log: LogSink
-    /// Nil before the first packet may come, and after a failure.
+    /// Begun with the first packet: one for all the time that the controller is used, however often it is lost.
     private var file: CaptureFile?
+    /// Nothing more is recorded, since it cannot be written, or the end has come.
+    private var isOver = false
     private var buffer = CaptureBuffer(limit: bufferLimit)
     private var writer: Task<Void, Never>?
 
@@ -29,17 +31,6 @@ actor HCICapture {
         self.log = log.adding([("capture", settings.path)])
     }
 
-    /// Begins the file, if there is none yet: one for all the time that the controller is used, however often it is lost.
-    func open() async {
-        guard file == nil else { return }
-        do throws(MeshError) {
-            file = try await loop.blocking { [settings] () throws(MeshError) in try CaptureFile.begin(settings) }
-            log(.notice, "all that goes over the controller is recorded, keys and messages too", [])
-        } catch {
-            log(.notice, "nothing is recorded", [("error", error.message)])
-        }
-    }
-
     /// Notes a packet.
     nonisolated func record(_ packet: HCIPacket, isFromController: Bool) {
         assumeIsolated { $0.take(packet, isFromController) }
@@ -47,6 +38,7 @@ actor HCICapture {
 
     /// Writes what is noted, and ends the file.
     func close() async {
+        isOver = true
         await writer?.value
         let file = file
         self.file = nil
@@ -55,7 +47,7 @@ actor HCICapture {
     }
 
     private func take(_ packet: HCIPacket, _ isFromController: Bool) {
-        guard file != nil else { return }
+        guard !isOver else { return }
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         buffer.append(
@@ -67,24 +59,31 @@ actor HCICapture {
 
     /// Packets that come while some are being written share the next write.
     private func drain() async {
-        while let written = file, !buffer.isEmpty {
-            let records = buffer.take()
-            do throws(MeshError) {
-                file = try await loop.blocking { [written] () throws(MeshError) in
-                    var file = written
-                    do throws(MeshError) {
-                        try file.write(records)
-                    } catch {
-                        file.close()
-                        throw error
-                    }
-                    return file
-                }
-            } catch {
-                log(.notice, "recording has ended", [("error", error.message)])
-                file = nil
+        do throws(MeshError) {
+            while !buffer.isEmpty {
+                let records = buffer.take()
+                file = try await write(records, to: file)
             }
+        } catch {
+            log(.notice, "nothing is recorded any more", [("error", error.message)])
+            isOver = true
+            file = nil
         }
         writer = nil
+    }
+
+    private func write(_ records: [UInt8], to begun: CaptureFile?) async throws(MeshError) -> CaptureFile {
+        if begun == nil { log(.notice, "all that goes over the controller is recorded, keys and messages too", []) }
+        return try await loop.blocking { [settings] () throws(MeshError) in
+            var file: CaptureFile
+            if let begun { file = begun } else { file = try CaptureFile.begin(settings) }
+            do throws(MeshError) {
+                try file.write(records)
+            } catch {
+                file.close()
+                throw error
+            }
+            return file
+        }
     }
 }

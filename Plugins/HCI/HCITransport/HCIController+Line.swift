@@ -45,8 +45,6 @@ extension HCIController {
         do throws(MeshError) {
             let opened = try await port.open(loop, takingFromOthers: takesFromOthers)
             if Task.isCancelled { return await opened.close() }
-            await capture?.open()
-            if Task.isCancelled { return await opened.close() }
             line = opened
             opened.startReading(
                 { self.received($0) },
@@ -140,6 +138,11 @@ extension HCIController {
             // Later: a machine is being carried out.
             loop.perform { self.assumeIsolated { $0.endLine(error) } }
         }
+    }
+
+    /// Records from now on, unless that is done already.
+    func record(to settings: CaptureSettings) {
+        if capture == nil { capture = HCICapture(loop, settings, log: log.adding([("controller", "\(port)")])) }
     }
 
     /// Sends what the controller has room for, in one go.

@@ -39,7 +39,7 @@ actor HCIController {
     // Line.
     var line: (any HCILine)?
     var reopening: ReopeningPolicy
-    nonisolated let capture: HCICapture?
+    var capture: HCICapture?
     var runner: Task<Void, Never>?
     /// Resumed when the open line has ended.
     var lineEnd: CheckedContinuation<Void, Never>?

@@ -12,7 +12,9 @@ extension HCIControllers {
     /// Devices as they are heard, and those that are connected and so cannot be heard, until the consumer stops. With the
     /// controllers of these devices, and those that are in use. Throws what is wrong with the first if none can be used.
     func scan(_ devices: [HCISettings]) async throws(MeshError) -> AsyncThrowingStream<ScanResult, any Error> {
-        for device in devices { _ = controller(at: device.controller, bonds: device.bondDirectory) }
+        for device in devices {
+            _ = controller(at: device.controller, bonds: device.bondDirectory, capture: device.capture)
+        }
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: ScanResult.self, bufferingPolicy: .bufferingNewest(Self.bufferedSightings))
         var scans: [(controller: HCIController, serial: UInt64)] = []

@@ -20,10 +20,13 @@ actor HCIControllers {
         self.deadlines = deadlines
     }
 
-    /// Opens nothing. Bonds are kept in the folder of whoever asked first, and a capture as the first one wants it; an empty
-    /// folder keeps none.
+    /// Opens nothing. Bonds are kept in the folder of whoever asked first; an empty one keeps none. It is recorded as the first
+    /// wants it who wants it recorded.
     func controller(at port: HCIPort, bonds directory: String, capture: CaptureSettings? = nil) -> HCIController {
-        if let controller = controllers[port] { return controller }
+        if let controller = controllers[port] {
+            if let capture { controller.assumeIsolated { $0.record(to: capture) } }
+            return controller
+        }
         let file = StateFile(directory: directory, name: "hci-\(port.fileName).json")
         let controller = HCIController(
             loop: loop, port: port, file: directory.isEmpty ? nil : file, capture: capture, log: log,

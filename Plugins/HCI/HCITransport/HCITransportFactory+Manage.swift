@@ -25,14 +25,16 @@ extension HCITransportFactory: TransportPairing {
         let transport = hci.transport
         let request = GATTConnectRequest(
             target: transport.target, passkey: transport.passkey, service: transport.profile.service)
-        return try await controllers.controller(at: hci.controller, bonds: hci.bondDirectory).pair(
-            request, transport, hci.link)
+        return try await controllers.controller(at: hci.controller, bonds: hci.bondDirectory, capture: hci.capture)
+            .pair(
+                request, transport, hci.link)
     }
 
     public func unpair(_ settings: TransportSettings) async throws -> Bool {
         let hci = try read(settings)
-        return try await controllers.controller(at: hci.controller, bonds: hci.bondDirectory).unpair(
-            hci.transport.target, hci.transport)
+        return try await controllers.controller(at: hci.controller, bonds: hci.bondDirectory, capture: hci.capture)
+            .unpair(
+                hci.transport.target, hci.transport)
     }
 }
 
