@@ -101,7 +101,7 @@ let package = Package(
             "MeshDaemon",
             [
                 "MeshWire", "MeshCrypto", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshJournal",
-                "MeshModuleHost", "MeshConfig", "MeshSharing",
+                "MeshModuleHost", "MeshConfig", "MeshSharing", "MeshBluetoothStack",
             ]),
         .executableTarget(name: "meshhost", dependencies: ["MeshDaemon"], swiftSettings: common),
         // modules

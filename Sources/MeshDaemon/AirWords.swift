@@ -3,11 +3,11 @@
 
 internal import MeshTransportAPI
 
-/// The words of `scan`, `pair` and `unpair` as they are met.
+/// The words of `scan`, `pair` and `unpair` as they are met; `--jsonl` is also one of `decode btsnoop`.
 struct AirWords {
     private var module: String?
     private var adapter: String?
-    private var isLines = false
+    private(set) var isLines = false
     var pin: String?
 
     static let names = ["--module", "--adapter", "--jsonl"]
@@ -26,12 +26,13 @@ struct AirWords {
         var (takesModule, takesAdapter, takesLines) = (false, false, false)
         switch command {
         case .scan: (takesModule, takesLines) = (true, true)
+        case .decodeRecording: takesLines = true
         case .pair, .unpair: (takesModule, takesAdapter) = (true, true)
         default: break
         }
         if module != nil, !takesModule { throw UsageError(message: "--module only goes with scan, pair and unpair") }
         if adapter != nil, !takesAdapter { throw UsageError(message: "--adapter only goes with pair and unpair") }
-        if isLines, !takesLines { throw UsageError(message: "--jsonl only goes with scan") }
+        if isLines, !takesLines { throw UsageError(message: "--jsonl only goes with scan and decode btsnoop") }
     }
 
     func scanOptions(_ time: Duration?) throws(UsageError) -> HostCommand.ScanOptions {

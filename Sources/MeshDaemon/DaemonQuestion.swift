@@ -26,9 +26,8 @@ struct DaemonQuestion {
             try self.listen(listen, &client)
         case .reload:
             return reloaded(try client.ask("reload"))
-        case .run, .check, .configShow, .configSchema, .bridge, .decode, .encode, .version, .help, .scan, .pair,
-            .unpair,
-            .doctor:
+        case .run, .check, .configShow, .configSchema, .bridge, .decode, .decodeBluetooth, .decodeRecording, .encode,
+            .version, .help, .scan, .pair, .unpair, .doctor:
             break
         }
         return .ok

@@ -48,11 +48,16 @@ struct Decoding {
         return try ChannelKey(name: String(parts[0]), secret: secret)
     }
 
-    /// The values, and the member of the JSON document they go under.
-    func values(of hex: String) throws(UsageError) -> (member: String, [JSONValue]) {
+    static func bytes(of hex: String) throws(UsageError) -> Data {
         guard let bytes = Data(hexadecimal: hex) else {
             throw UsageError(message: "\"\(hex)\" is not hexadecimal; write two digits for each byte")
         }
+        return bytes
+    }
+
+    /// The values, and the member of the JSON document they go under.
+    func values(of hex: String) throws(UsageError) -> (member: String, [JSONValue]) {
+        let bytes = try Self.bytes(of: hex)
         return switch subject {
         case .companion: ("frames", frames(in: bytes))
         case .packet: ("packets", [MeshPacket.json(decoding: bytes, channels: channels)])

@@ -25,6 +25,8 @@ extension HostCommand {
           decode companion HEX      what a companion frame says [--request HEX] [--secrets]
           decode packet HEX         what a packet over the air says [--channel '#NAME'|NAME=KEY]...
           decode lpp HEX            what sensor readings say
+          decode hci|att|smp HEX    what Bluetooth packets say [--secrets]
+          decode btsnoop FILE       a recording of them, packet by packet [--jsonl] [--secrets]
           encode companion JSON     the bytes of a command, reply or push, from what decode shows of one
           encode packet JSON        the bytes of a packet
           encode lpp JSON           the bytes of an array of sensor readings

@@ -79,13 +79,13 @@ extension HostCommand {
                 throw UsageError(message: "\(word) only goes with device NAME release and scan")
             }
         }
-        if case .decode(let subject, _, _) = command, subject != .lpp {
-            if subject == .packet, let word = decodeWords.first(where: { $0 != "--channel" }) {
-                throw UsageError(message: "\(word) only goes with decode companion")
-            }
-        } else if let word = decodeWords.first {
-            throw UsageError(
-                message: "\(word) only goes with decode companion\(word == "--channel" ? " and decode packet" : "")")
+        for word in decodeWords where !command.takes(decoding: word) {
+            let others =
+                word == "--channel" ? " and decode packet" : word == "--secrets" ? ", hci, smp and btsnoop" : ""
+            throw UsageError(message: "\(word) only goes with decode companion\(others)")
+        }
+        if case .decodeRecording = command, options.isJSON {
+            throw UsageError(message: "decode btsnoop: a recording may be of any size; say --jsonl")
         }
         if case .bridge = command {
         } else if let word = bridge.first {
@@ -132,11 +132,9 @@ extension HostCommand {
             listen.device = rest.first
             return .listen(listen)
         case "decode":
-            guard let subject = rest.first.flatMap(DecodeSubject.init(word:)), rest.count >= 2 else {
-                throw UsageError(
-                    message: "decode: say `decode companion HEX`, `decode packet HEX` or `decode lpp HEX`")
-            }
-            return .decode(subject, hex: rest.dropFirst().joined(), decode)
+            var decode = decode
+            decode.isLines = air.isLines
+            return try decoding(rest, decode)
         case "encode":
             guard let subject = rest.first.flatMap(DecodeSubject.init(word:)), rest.count >= 2 else {
                 throw UsageError(
@@ -155,6 +153,24 @@ extension HostCommand {
             let near = NearestName.of(word, among: commandNames).map { "; did you mean \($0)?" } ?? ""
             throw UsageError(message: "unknown command \"\(word)\"\(near)")
         }
+    }
+
+    private static func decoding(_ words: [String], _ options: DecodeOptions) throws(UsageError) -> HostCommand {
+        let subjects = DecodeSubject.allCases.map(\.rawValue) + BluetoothSubject.allCases.map(\.rawValue)
+        guard let word = words.first, words.count >= 2 else {
+            throw UsageError(
+                message: "decode: say `decode WHAT HEX`, where WHAT is one of \(subjects.joined(separator: ", ")), or "
+                    + "`decode btsnoop FILE`")
+        }
+        let hex = words.dropFirst().joined()
+        if let subject = DecodeSubject(word: word) { return .decode(subject, hex: hex, options) }
+        if let subject = BluetoothSubject(rawValue: word) { return .decodeBluetooth(subject, hex: hex, options) }
+        if word == "btsnoop" {
+            guard words.count == 2 else { throw UsageError(message: "decode btsnoop takes one file") }
+            return .decodeRecording(path: words[1], options)
+        }
+        let near = NearestName.of(word, among: subjects + ["btsnoop"]).map { "; did you mean \($0)?" } ?? ""
+        throw UsageError(message: "decode: cannot decode \"\(word)\"\(near)")
     }
 
     private static func alone(_ command: HostCommand, _ rest: [String]) throws(UsageError) -> HostCommand {
@@ -176,6 +192,19 @@ extension HostCommand {
             let verbs = ["status", "connect", "disconnect", "release", "reconnect"]
             let near = NearestName.of(verb, among: verbs).map { "; did you mean \($0)?" } ?? ""
             throw UsageError(message: "device \(name): unknown verb \"\(verb)\"\(near)")
+        }
+    }
+}
+
+extension HostCommand {
+    /// Whether an option of `decode` goes with this.
+    fileprivate func takes(decoding option: String) -> Bool {
+        switch self {
+        case .decode(.companion, _, _): true
+        case .decode(.packet, _, _): option == "--channel"
+        case .decodeBluetooth(let subject, _, _): option == "--secrets" && subject != .att
+        case .decodeRecording: option == "--secrets"
+        default: false
         }
     }
 }

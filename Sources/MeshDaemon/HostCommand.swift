@@ -19,6 +19,8 @@ enum HostCommand: Equatable {
     case doctor
     case bridge(BridgeOptions)
     case decode(DecodeSubject, hex: String, DecodeOptions)
+    case decodeBluetooth(BluetoothSubject, hex: String, DecodeOptions)
+    case decodeRecording(path: String, DecodeOptions)
     case encode(DecodeSubject, json: String)
     case version
     case help
@@ -33,6 +35,16 @@ enum HostCommand: Equatable {
         case lpp
     }
 
+    /// What the bytes of Bluetooth are that `decode` gets.
+    enum BluetoothSubject: String, Equatable, CaseIterable {
+        /// Packets between host and controller, each with H4's indicator.
+        case hci
+        /// An attribute protocol packet.
+        case att
+        /// A Security Manager packet.
+        case smp
+    }
+
     /// What `decode` has to know beside the bytes.
     struct DecodeOptions: Equatable {
         /// Channels whose packets are decrypted, beside Public: `#NAME`, or `NAME=KEY` in hexadecimal.
@@ -41,6 +53,8 @@ enum HostCommand: Equatable {
         var request: String?
         /// Whether keys, PINs and passwords are shown.
         var showsSecrets = false
+        /// Of a recording: a line of JSON for each packet.
+        var isLines = false
     }
 
     /// What can be done to one device.

@@ -46,6 +46,8 @@ public struct HostProgram {
             Terminal.write(HostCommand.usage)
             return .ok
         case .decode(let subject, let hex, let wishes): return decode(subject, hex, wishes)
+        case .decodeBluetooth(let subject, let hex, let wishes): return decodeBluetooth(subject, hex, wishes)
+        case .decodeRecording(let path, let wishes): return decodeRecording(path, wishes)
         case .encode(let subject, let json): return encode(subject, json)
         case .bridge(let bridge): return runBridge(bridge)
         case .scan(let scan): return runScan(scan)

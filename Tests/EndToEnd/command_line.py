@@ -6,7 +6,7 @@ import json
 import os
 
 from companion import GET_STATS, Client
-from harness import PATIENCE
+from harness import PATIENCE, ROOT
 from host import Host, device, equal, mock, share, tcp
 
 
@@ -30,6 +30,7 @@ async def every_command_prints_one_document_that_names_its_schema(rig):
             ("device", "bench", "reconnect"): "meshhost.device/1", ("clients",): "meshhost.clients/1",
             ("decode", "companion", "3e0300010203"): "meshhost.decode/1",
             ("decode", "packet", "1500aa"): "meshhost.decode/1", ("decode", "lpp", "016700ff"): "meshhost.decode/1",
+            ("decode", "hci", "01030c00"): "meshhost.decode/1", ("decode", "att", "0a1200"): "meshhost.decode/1",
             ("encode", "companion", '{"name": "GET_DEVICE_TIME"}'): "meshhost.encode/1"}.items():
         document = await host.json(*words)
         if schema:
@@ -271,3 +272,28 @@ async def a_daemon_that_decrypts_nothing_has_no_cryptography_in_memory(rig):
     with open(f"/proc/{host.pid}/maps", encoding="utf-8") as maps:
         loaded = [line.split()[-1] for line in maps if "libcrypto" in line or "libssl" in line]
     equal(loaded, [], "libraries in memory")
+
+
+async def a_recording_of_bluetooth_is_told_packet_by_packet(rig):
+    host = Host(rig)
+    path = os.path.join(ROOT, "Tests/MeshBluetoothStackTests/Transcripts/passkey_sc.btsnoop")
+    status, out, err = await host.cli("decode", "btsnoop", path)
+    equal((status, err), (0, ""))
+    lines = out.splitlines()
+    assert any(" host " in line and "smp Pairing Request" in line for line in lines), lines[:40]
+    assert any(" controller " in line and "att Handle Value Notification" in line for line in lines), lines[-40:]
+    assert "long_term_key" not in out, "a key was shown"
+    assert "long_term_key" in (await host.cli("decode", "btsnoop", path, "--secrets"))[1]
+    status, out, err = await host.shell(f"\"$0\" decode btsnoop - --jsonl < {path}")
+    equal(status, 0, err)
+    packets = [json.loads(line) for line in out.splitlines()]
+    equal(len(packets), len(lines))
+    equal([packet["packet"]["name"] for packet in packets[:2]], ["Reset", "Command Complete"])
+    # What is cut is told, what is no recording too.
+    status, out, err = await host.shell(f"head -c 300 {path} | \"$0\" decode btsnoop -")
+    assert status == 0 and out and "the last record is cut" in err, err
+    for bad, text in (("/dev/null", "ends within its header"), (__file__, "no btsnoop recording"),
+                      ("/nowhere", "No such file")):
+        status, out, err = await host.cli("decode", "btsnoop", bad)
+        equal((status, out), (64, ""), bad)
+        assert text in err, err

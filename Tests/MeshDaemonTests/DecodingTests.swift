@@ -91,4 +91,16 @@ struct DecodingTests {
         let readings = try Self.values("016700ff026882", .lpp)
         #expect(try Encoding.bytes(of: .array(readings), .lpp).1 == Data(hexadecimal: "016700ff026882"))
     }
+
+    @Test func `packets of Bluetooth are decoded, keys only for who asks for them`() throws {
+        let packets = try BluetoothDecoding(showsSecrets: false).packets(.hci, "01030c00 020620080004000400121500f0")
+        #expect(packets.map { $0["name"] } == ["Reset", "ACL Data"])
+        #expect(packets[1]["payload"]?["payload"]?["attribute_value"] == "f0")
+        let key = "06" + String(repeating: "ab", count: 16)
+        #expect(try BluetoothDecoding(showsSecrets: false).packets(.smp, key)[0]["long_term_key"] == nil)
+        #expect(try BluetoothDecoding(showsSecrets: true).packets(.smp, key)[0]["long_term_key"] != nil)
+        let cut = try BluetoothDecoding(showsSecrets: false).packets(.att, "1215")
+        #expect(cut[0]["error"] == "1 bytes missing at offset 1" && cut[0]["name"] == "Write Request")
+        #expect(throws: UsageError.self) { try BluetoothDecoding(showsSecrets: false).packets(.att, "1") }
+    }
 }

@@ -31,6 +31,9 @@ struct HostCommandTests {
         ("decode companion 16 03", .decode(.companion, hex: "1603", .init())),
         ("decode frame 1603", .decode(.companion, hex: "1603", .init())),
         ("decode lpp 016700ff", .decode(.lpp, hex: "016700ff", .init())),
+        ("decode hci 01 030c00", .decodeBluetooth(.hci, hex: "01030c00", .init())),
+        ("decode smp 06 --secrets", .decodeBluetooth(.smp, hex: "06", .init(showsSecrets: true))),
+        ("decode btsnoop a.log --jsonl", .decodeRecording(path: "a.log", .init(isLines: true))),
         (
             "decode packet 1500 --channel #bot --channel=x=00",
             .decode(.packet, hex: "1500", .init(channels: ["#bot", "x=00"]))
@@ -108,11 +111,19 @@ struct HostCommandTests {
         ("clients --type link", "--type only goes with listen"),
         ("listen --since soon", "--since soon: not a number"),
         ("config", "config: say `config show` or `config schema`"),
-        ("decode frames 00", "decode: say `decode companion HEX`, `decode packet HEX` or `decode lpp HEX`"),
-        ("decode packet", "decode: say `decode companion HEX`, `decode packet HEX` or `decode lpp HEX`"),
+        ("decode packets 00", "decode: cannot decode \"packets\"; did you mean packet?"),
+        (
+            "decode packet",
+            "decode: say `decode WHAT HEX`, where WHAT is one of companion, packet, lpp, hci, att, smp, or "
+                + "`decode btsnoop FILE`"
+        ),
+        ("decode btsnoop a b", "decode btsnoop takes one file"),
+        ("decode btsnoop a --json", "decode btsnoop: a recording may be of any size; say --jsonl"),
+        ("decode att 00 --secrets", "--secrets only goes with decode companion, hci, smp and btsnoop"),
+        ("decode hci 00 --channel #bot", "--channel only goes with decode companion and decode packet"),
         ("encode 00", "encode: say `encode companion JSON`, `encode packet JSON` or `encode lpp JSON`"),
         ("decode lpp 00 --channel #bot", "--channel only goes with decode companion and decode packet"),
-        ("decode packet 00 --secrets", "--secrets only goes with decode companion"),
+        ("decode packet 00 --secrets", "--secrets only goes with decode companion, hci, smp and btsnoop"),
         ("check --request 00", "--request only goes with decode companion"),
         ("bridge", "bridge: say `bridge --to HOST:PORT --listen HOST:PORT|PATH`"),
         ("bridge --to a:1", "bridge: say `bridge --to HOST:PORT --listen HOST:PORT|PATH`"),
@@ -134,7 +145,7 @@ struct HostCommandTests {
         ("pair a b", "pair: say `pair DEVICE` or `pair ADDRESS`"),
         ("pair roof --pin 12345x", "--pin: a PIN has 1 to 16 digits; write - to read it from standard input"),
         ("unpair roof --pin 1", "--pin only goes with bridge and pair"),
-        ("devices --jsonl", "--jsonl only goes with scan"),
+        ("devices --jsonl", "--jsonl only goes with scan and decode btsnoop"),
         ("scan --adapter hci0", "--adapter only goes with pair and unpair"),
         ("clients --module tcp", "--module only goes with scan, pair and unpair"),
         ("sacn", "unknown command \"sacn\"; did you mean scan?"),
@@ -147,7 +158,8 @@ struct HostCommandTests {
         for word in [
             "run", "check", "config show", "modules", "devices", "device NAME", "clients", "listen", "reload",
             "scan", "pair DEVICE", "unpair DEVICE", "doctor",
-            "bridge", "decode companion", "decode packet", "decode lpp", "encode companion", "encode packet",
+            "bridge", "decode companion", "decode packet", "decode lpp", "decode hci|att|smp", "decode btsnoop",
+            "encode companion", "encode packet",
             "encode lpp",
             "version",
         ] {
