@@ -114,7 +114,7 @@ struct HostCommandTests {
         ("clients --type link", "--type only goes with listen"),
         ("listen --since soon", "--since soon: not a number"),
         ("config", "config: say `config show` or `config schema`"),
-        ("decode packets 00", "decode: cannot decode \"packets\"; did you mean \"packet\"?"),
+        ("decode packets 00", "decode: cannot decode \"packets\"; did you mean packet?"),
         (
             "decode packet",
             "decode: say `decode WHAT HEX`, where WHAT is one of companion, packet, lpp, hci, att, smp, or "

@@ -160,17 +160,17 @@ struct SerialTransportTests {
         try await onLoop { actor in
             let terminal = try PseudoTerminal(actor.loop)
             let factory = SerialTransportFactory(loop: actor.loop)
-            func finding(_ path: String) async -> Finding? {
+            func finding(_ path: String) -> Finding? {
                 let (values, _) = SerialSettings.options.resolve(["path": .string(path)])
                 let device = TransportSettings(
                     device: "roof", options: values, written: [:],
                     environment: TransportEnvironment(log: .none) { _ in })
-                return await factory.examine([device]).first
+                return factory.examine([device]).first
             }
-            let free = await finding(terminal.path)
+            let free = finding(terminal.path)
             #expect(free?.severity == .ok)
             #expect(free?.subject == "roof")
-            let missing = await finding("/dev/serial/by-id/nothing")
+            let missing = finding("/dev/serial/by-id/nothing")
             #expect(missing?.severity == .problem)
             #expect(missing?.advice?.hasPrefix("plug the radio in") == true)
             await factory.close()
@@ -181,9 +181,9 @@ struct SerialTransportTests {
         try await onLoop { actor in
             let factory = SerialTransportFactory(loop: actor.loop)
             let scan = try await factory.scan()
-            let task = Task { for await _ in scan {} }
+            let task = Task { for try await _ in scan {} }
             task.cancel()
-            await task.value
+            _ = await task.result
             await factory.close()
         }
     }
