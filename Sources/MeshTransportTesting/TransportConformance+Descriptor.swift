@@ -4,7 +4,8 @@
 public import MeshTransportAPI
 
 extension TransportConformance {
-    /// What is wrong with a factory's facts and option table. `required` are values for the options without default.
+    /// What is wrong with a factory's facts and option table. `required` are values for the options without default, and
+    /// for those of which one at least must be given.
     public static func checkDescriptor(
         of factory: some TransportFactory, required: [String: JSONValue]
     ) -> [String] {
@@ -33,7 +34,7 @@ extension TransportConformance {
         }
         let (_, issues) = factory.check(required)
         for issue in issues { problems.append("the defaults are not valid: \(issue.option): \(issue.message)") }
-        for option in descriptor.options where option.defaultText != nil {
+        for option in descriptor.options where option.defaultText != nil && required[option.name] == nil {
             let values = descriptor.options.resolve(required).values
             let isSet =
                 switch option.kind {
