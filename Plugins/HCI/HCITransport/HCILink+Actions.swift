@@ -25,7 +25,8 @@ extension HCILink {
         case .secured(let protection): secured(.success(protection))
         case .storeBond(let bond):
             self.bond = bond
-            controller.assumeIsolated { $0.store(bond) }
+            unsentBond = bond
+            storeSentBond()
         case .forgetBond: secured(.failure(staleBond))
         case .failSecurity(let failure):
             if case .linkEnded = failure {} else { blockPairing() }
@@ -59,6 +60,7 @@ extension HCILink {
             isControllerLost ? .controllerGone("\(controller.port)", .connect, peerName) : GATTError(reason, peerName)
         end = error
         timer = nil
+        unsentBond = nil
         notificationHandlers = [:]
         secured(.failure(error))
         packetsCompleted()

@@ -39,6 +39,18 @@ extension HCILink {
         }
     }
 
+    /// Stores a new bond once the peer has all of its keys. A link that ends before leaves none: the peer would not know it, and
+    /// be taken for one that has lost its bond (R32).
+    func storeSentBond() {
+        guard let unsentBond else { return }
+        let isSent = controller.assumeIsolated { controller in
+            controller.outbound?.waitingByteCount(handle) == 0 && controller.outbound?.outstandingCount(handle) == 0
+        }
+        guard isSent else { return }
+        self.unsentBond = nil
+        controller.assumeIsolated { $0.store(unsentBond) }
+    }
+
     func secured(_ result: Result<AttributeDatabase.Protection, GATTError>) {
         let waiters = securers
         securers = []

@@ -23,6 +23,8 @@ actor HCILink: GATTLink {
     nonisolated var handle: ConnectionHandle { connection.handle }
     var machine: LinkStateMachine<AttributeWaiter>
     var bond: Bond?
+    /// A bond whose last keys have not left the controller: without them the peer has none.
+    var unsentBond: Bond?
     var timer: LoopTimer?
     /// It ends with its controller, not with its peer.
     var isControllerLost = false
@@ -100,6 +102,7 @@ actor HCILink: GATTLink {
     }
 
     func packetsCompleted() {
+        storeSentBond()
         let waiters = roomWaiters
         roomWaiters = []
         for waiter in waiters { waiter.resume() }
