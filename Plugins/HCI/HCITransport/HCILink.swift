@@ -93,6 +93,11 @@ actor HCILink: GATTLink {
     }
 
     func pieceReceived(_ boundary: ACLPacket.Boundary, _ payload: [UInt8]) {
+        if let handle = machine.wholeNotification(boundary, payload) {
+            guard let handler = notificationHandlers[handle] else { return }
+            let start = LinkStateMachine<AttributeWaiter>.notificationValueOffset
+            return handler(payload.withUnsafeBytes { Data(UnsafeRawBufferPointer(rebasing: $0[start...])) })
+        }
         perform(machine.pieceReceived(boundary, payload, now: loop.now))
     }
 
