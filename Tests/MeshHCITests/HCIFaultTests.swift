@@ -28,6 +28,7 @@ import Testing
     func `a fault at any packet ends the attempt in time`(way: Way, fault: VirtualController.Fault) async throws {
         let troubles = try await onLoop { actor in
             let loop = actor.loop
+            let executor = loop.taskExecutor
             let recording = try await HCIFaultTrial(loop, way).record()
             // To be sure that the way is what it is meant to be.
             #expect(recording.count > (way == .pairing ? 90 : 12))
@@ -38,7 +39,7 @@ import Testing
                 var troubles: [String] = []
                 for (started, index) in indices.enumerated() {
                     if started >= Self.width { troubles += await group.next() ?? [] }
-                    group.addTask(executorPreference: loop.taskExecutor) {
+                    group.addTask(executorPreference: executor) {
                         await HCIFaultTrial(loop, way).run(fault, at: index).map {
                             "\(recording[index]) at \(index): \($0)"
                         }
@@ -54,13 +55,14 @@ import Testing
     @Test(.timeLimit(.minutes(2))) func `a line that is closed at any byte is opened again`() async throws {
         let troubles = try await onLoop { actor in
             let loop = actor.loop
+            let executor = loop.taskExecutor
             let bytes = try await HCIFaultTrial(loop, .open).record().reduce(0) { $0 + 1 + $1.bytes.count }
             #expect(bytes > 400)
             return await withTaskGroup(of: [String].self) { group in
                 var troubles: [String] = []
                 for (started, count) in stride(from: 0, to: bytes, by: 3).enumerated() {
                     if started >= Self.width { troubles += await group.next() ?? [] }
-                    group.addTask(executorPreference: loop.taskExecutor) {
+                    group.addTask(executorPreference: executor) {
                         await HCIFaultTrial(loop, .open).run(closingAfter: count).map { "\(count) bytes: \($0)" }
                     }
                 }

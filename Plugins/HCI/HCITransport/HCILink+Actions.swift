@@ -26,7 +26,9 @@ extension HCILink {
         case .preparePairing: preparePairing()
         case .secured(let protection): secured(.success(protection))
         case .storeBond(let bond):
-            keep(bond)
+            self.bond = bond
+            unsentBond = bond
+            storeSentBond()
         case .forgetBond: secured(.failure(staleBond))
         case .failSecurity(let failure):
             if case .linkEnded = failure {} else { blockPairing() }
@@ -61,6 +63,7 @@ extension HCILink {
             isControllerLost ? .controllerGone("\(controller.port)", .connect, peerName) : GATTError(reason, peerName)
         end = error
         timer = nil
+        unsentBond = nil
         notificationHandlers = [:]
         secured(.failure(error))
         packetsCompleted()

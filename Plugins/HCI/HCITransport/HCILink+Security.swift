@@ -39,6 +39,14 @@ extension HCILink {
         }
     }
 
+    /// Stores a new bond once the peer has all of its keys. A link that ends before leaves none: the peer would not know it, and
+    /// be taken for one that has lost its bond (R32).
+    func storeSentBond() {
+        guard let unsentBond, !hasUnsent else { return }
+        self.unsentBond = nil
+        keep(unsentBond)
+    }
+
     func secured(_ result: Result<AttributeDatabase.Protection, GATTError>) {
         let waiters = securers
         securers = []

@@ -29,6 +29,8 @@ actor HCILink: GATTLink {
     var learner: Task<Void, Never>?
     /// How many requests it took until the link was in use; nil before.
     var setUpRequests: Int?
+    /// A bond whose last keys have not left the controller: without them the peer has none.
+    var unsentBond: Bond?
     var timer: LoopTimer?
     /// It ends with its controller, not with its peer.
     var isControllerLost = false
@@ -109,6 +111,11 @@ actor HCILink: GATTLink {
     }
 
     func pieceReceived(_ boundary: ACLPacket.Boundary, _ payload: [UInt8]) {
+        if let handle = machine.wholeNotification(boundary, payload) {
+            guard let handler = notificationHandlers[handle] else { return }
+            let start = LinkStateMachine<AttributeWaiter>.notificationValueOffset
+            return handler(payload.withUnsafeBytes { Data(UnsafeRawBufferPointer(rebasing: $0[start...])) })
+        }
         perform(machine.pieceReceived(boundary, payload, now: loop.now))
     }
 
@@ -118,6 +125,7 @@ actor HCILink: GATTLink {
     }
 
     func packetsCompleted() {
+        storeSentBond()
         let waiters = roomWaiters
         roomWaiters = []
         for waiter in waiters { waiter.continuation.resume() }

@@ -32,6 +32,9 @@ public struct ACLReassembler: ~Copyable, Sendable {
 
     public init() {}
 
+    /// Nothing waits for its rest.
+    var isIdle: Bool { partial.isEmpty }
+
     /// Takes the next piece. After ``Fault/unfinishedFrame`` ask ``takeWholeFrame()`` for the frame that the piece may
     /// have been whole.
     public mutating func pieceReceived(_ boundary: ACLPacket.Boundary, _ payload: [UInt8]) -> Result {

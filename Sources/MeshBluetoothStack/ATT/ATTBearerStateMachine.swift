@@ -46,6 +46,9 @@ public struct ATTBearerStateMachine<Waiter>: ~Copyable {
     /// When ``deadlineReached(now:)`` is due.
     public var nextDeadline: Duration? { client.nextDeadline.orEarlier(server.nextDeadline) }
 
+    /// What the peer sends is still taken.
+    var isOpen: Bool { client.isOpen }
+
     // MARK: Inputs
 
     /// The payload of a frame on channel 4 came.

@@ -126,6 +126,11 @@ public struct ATTClientStateMachine<Waiter>: ~Copyable {
         mtu = min(configuration.ownMTU, max(23, peerMTU))
     }
 
+    /// Whether the bearer lives.
+    var isOpen: Bool {
+        if case .ended = state { false } else { true }
+    }
+
     /// A packet for which ``ATTOpcode/isForClient(_:)`` holds.
     public mutating func packetReceived(_ bytes: [UInt8], now: Duration) -> Action {
         if case .ended = state { return Action() }

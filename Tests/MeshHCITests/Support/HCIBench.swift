@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import FoundationEssentials
+import Glibc
 import MeshBLE
 import MeshBluetoothStack
 import MeshLoop
@@ -28,6 +29,8 @@ final class HCIBench: Sendable {
         _ loop: EventLoop, _ settings: VirtualController.Settings = .init(), deadlines: HCIDeadlines = .short,
         bonds: String = ""
     ) {
+        // As the daemon does: a line may be closed while something is written to it.
+        signal(SIGPIPE, SIG_IGN)
         self.loop = loop
         path = FileManager.default.temporaryDirectory.appending(path: "hci-\(UInt64.random(in: 0 ... .max))").path
         controller = VirtualController(loop, path: path, settings)

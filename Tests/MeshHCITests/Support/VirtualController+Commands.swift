@@ -26,6 +26,9 @@ extension VirtualController {
             if isScanning { tellOfPeers() }
         default:
             if opcode == .reset { forgetEverything() }
+            if opcode == .setRandomAddress {
+                randomAddress = DeviceAddress(command.parameters.reversed().reduce(0) { $0 << 8 | UInt64($1) }, .random)
+            }
             send(.commandComplete(opcode, returned(opcode, command.parameters)))
         }
     }
@@ -73,6 +76,7 @@ extension VirtualController {
             return
         }
         supervisionTimeouts.append(UInt16(command.parameters[19]) | UInt16(command.parameters[20]) << 8)
+        hostAddress = command.parameters[12] == 0 ? Self.address : randomAddress
         guard send(.commandStatus(.createConnection)) else { return }
         initiating = address
         tellOfPeers()

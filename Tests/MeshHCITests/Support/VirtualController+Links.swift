@@ -40,7 +40,7 @@ extension VirtualController {
         let handle = ConnectionHandle(nextHandle)
         // Handles come again, as those of real controllers do.
         nextHandle = nextHandle == 0x4F ? 0x40 : nextHandle + 1
-        peer.linkMade(handle, by: Self.address)
+        peer.linkMade(handle, by: hostAddress)
         links.append(Link(handle: handle, peer: peer))
         let event = ControllerPacket.connectionComplete(
             .success, handle, peer: peer.settings.address, isEnhanced: settings.isEnhanced)

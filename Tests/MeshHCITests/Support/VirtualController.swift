@@ -64,6 +64,9 @@ actor VirtualController {
     var isScanning = false
     /// Whom a link is being made with.
     var initiating: DeviceAddress?
+    /// What the host calls itself on the air: the address of the controller, or the one that it was given.
+    var hostAddress = address
+    var randomAddress = DeviceAddress(0, .random)
     var unreported = 0
     // What a test looks at.
     /// Everything that was sent, or would have been.
