@@ -45,7 +45,7 @@ struct GATTCacheTests {
             machine.learned(.failure(.refused(.readNotPermitted, handle: 10)))
                 == .ask(.discoverDescriptors(.init(11, 11))))
         #expect(
-            machine.learned(.success(.descriptors([.init(handle: 11, type: .clientConfiguration)])))
+            machine.learned(.success(.descriptors([.init(11, .clientConfiguration)])))
                 == .ask(.write(11, [2, 0])))
         #expect(
             machine.learned(.success(.written)) == .store(Self.database(.hash(Self.hash), serviceChanged: 10)))
@@ -146,7 +146,7 @@ struct GATTCacheTests {
         var random = SplitMix(state: seed)
         let answers: [Result<GATTResult, GATTFailure>] = [
             .success(.value([])), .success(.value(Self.hash)), .success(.written), .success(.descriptors([])),
-            .success(.descriptors([.init(handle: 11, type: .clientConfiguration)])), Self.absent,
+            .success(.descriptors([.init(11, .clientConfiguration)])), Self.absent,
             .failure(.refused(.readNotPermitted, handle: .random(in: 0 ... .max, using: &random))),
             .failure(.meaninglessAnswer),
         ]

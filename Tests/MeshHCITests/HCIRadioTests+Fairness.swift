@@ -5,6 +5,7 @@ import FoundationEssentials
 import MeshBLE
 import MeshLoop
 import MeshTestSupport
+import MeshTransportAPI
 import Testing
 
 @testable import MeshHCITransport
@@ -27,9 +28,9 @@ extension HCIRadioTests {
         let (values, continuation) = AsyncStream.makeStream(of: Data.self)
         try await link.startNotifications(of: transmit) { continuation.yield($0) }
         for _ in 0..<count {
-            try await link.write([0xF0] + Data(count: 119), to: receive, withResponse: false)
+            try await link.write(Data([0xF0]) + Data(count: 119), to: receive, withResponse: false)
         }
-        try await link.write([0xF1], to: receive, withResponse: false)
+        try await link.write(Data([0xF1]), to: receive, withResponse: false)
         for await value in values where value.starts(with: Data("echo:".utf8)) {
             let digits = value.dropFirst(6).prefix(4).reversed()
             return (digits.reduce(0) { $0 << 8 | UInt32($1) }, loop.now)

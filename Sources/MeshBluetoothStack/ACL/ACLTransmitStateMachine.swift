@@ -14,8 +14,8 @@
 /// another frame's of the same link. What a link had in the controller comes back when the link ends, for then no
 /// completed packets are reported any more (§4.1.1 last paragraph); so a link that dies in the middle of a burst costs
 /// nothing. One buffer is enough. The specification leaves the order of the links open; here every link with data sends
-/// one packet before any sends its next, and leaves one buffer to each of the others: a peer that went out of range keeps
-/// what it was sent in the controller until its link times out, and would otherwise end up with all of them.
+/// one packet before any sends its next, and leaves one buffer to each other that has some, too: a peer that went out of
+/// range keeps what it was sent in the controller until its link times out, and would otherwise end up with all of them.
 public struct ACLTransmitStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable {
         public var buffers: ControllerDescriptor.Buffers
@@ -104,7 +104,8 @@ public struct ACLTransmitStateMachine: ~Copyable, Sendable {
     /// The next packet to send, without H4's indicator; nil if there is none or no buffer is free. To be called after
     /// every input until it is nil.
     public mutating func nextPacket() -> [UInt8]? {
-        let share = max(1, configuration.buffers.count - (links.count - 1))
+        let active = links.count { !$0.frames.isEmpty || $0.outstanding > 0 }
+        let share = max(1, configuration.buffers.count - (active - 1))
         guard credits > 0, let index = links.firstIndex(where: { !$0.frames.isEmpty && $0.outstanding < share }) else {
             return nil
         }
