@@ -138,6 +138,75 @@ struct ACLTransmitTests {
         #expect((values.max() ?? 0) - (values.min() ?? 0) <= 1, "\(values)")
     }
 
+    /// One of eight peers has gone out of range: what it was sent stays in the controller until its link times out.
+    @Test(arguments: [8, 12, 64]) func `a peer that takes nothing does not hold up the others`(buffers: Int) throws {
+        var machine = ACLTransmitStateMachine(.init(buffers: .init(packetLength: 27, count: buffers)))
+        let handles = (0..<8).map { ConnectionHandle(UInt16($0)) }
+        for handle in handles { machine.linkOpened(handle) }
+        var counts: [ConnectionHandle: Int] = [:]
+        for _ in 0..<500 {
+            for handle in handles { _ = machine.frameRequested([UInt8](repeating: 1, count: 200), on: handle) }
+            for packet in try drain(&machine) where packet.handle != handles[3] {
+                counts[packet.handle, default: 0] += 1
+                machine.packetsCompleted(.init(handle: packet.handle, count: 1))
+            }
+        }
+        #expect(machine.outstandingCount(handles[3]) <= max(1, buffers - 7))
+        let values = handles.filter { $0 != handles[3] }.map { counts[$0] ?? 0 }
+        let (least, most) = (values.min() ?? 0, values.max() ?? 0)
+        #expect(least > 100 && most - least <= most / 10, "\(values)")
+    }
+
+    @Test func `bursts of eight links are served within 10 % of each other, and none is lost`() throws {
+        var random = SplitMix(state: 8)
+        var machine = ACLTransmitStateMachine(.init(buffers: .init(packetLength: 251, count: 8)))
+        let handles = (0..<8).map { ConnectionHandle(UInt16($0)) }
+        for handle in handles { machine.linkOpened(handle) }
+        var asked: [ConnectionHandle: Int] = [:]
+        var sent: [ConnectionHandle: Int] = [:]
+        var inController: [ConnectionHandle] = []
+        while asked.values.reduce(0, +) < 8 * 400 {
+            // Each has something to say at any time; completions come in heaps of any size.
+            for handle in handles where asked[handle, default: 0] < 400 {
+                while machine.waitingByteCount(handle) < 1000, asked[handle, default: 0] < 400 {
+                    #expect(
+                        machine.frameRequested([UInt8](repeating: 1, count: 244), on: handle, isValue: true)
+                            == .accepted)
+                    asked[handle, default: 0] += 1
+                }
+            }
+            for packet in try drain(&machine) { inController.append(packet.handle) }
+            for handle in inController.prefix(Int.random(in: 1...8, using: &random)) {
+                inController.removeFirst()
+                machine.packetsCompleted(.init(handle: handle, count: 1))
+                sent[handle, default: 0] += 1
+            }
+            let values = handles.map { sent[$0] ?? 0 }
+            let (least, most) = (values.min() ?? 0, values.max() ?? 0)
+            if least >= 50 { #expect(most - least <= most / 10 + 2, "\(values)") }
+        }
+        for packet in try drain(&machine) { inController.append(packet.handle) }
+        while !inController.isEmpty {
+            let handle = inController.removeFirst()
+            machine.packetsCompleted(.init(handle: handle, count: 1))
+            sent[handle, default: 0] += 1
+            for packet in try drain(&machine) { inController.append(packet.handle) }
+        }
+        #expect(handles.allSatisfy { sent[$0] == 400 })
+        #expect(machine.credits == 8)
+    }
+
+    @Test func `writes that nobody answers fill the controller, and leave room for what the peer waits for`() throws {
+        var machine = machine(8)
+        let command = [UInt8](repeating: 1, count: 27)
+        var taken = 0
+        while machine.frameRequested(command, on: a, isValue: true) == .accepted { taken += 1 }
+        #expect(taken * 27 > 8_000)
+        #expect(try drain(&machine).count == 8)
+        #expect(machine.outstandingCount(a) >= 4)
+        #expect(machine.frameRequested(command, on: a) == .accepted)
+    }
+
     @Test func `a queue has an end`() {
         var machine = ACLTransmitStateMachine(.init(buffers: .init(packetLength: 27, count: 1), queueLimit: 100))
         #expect(machine.frameRequested([1], on: a) == .noLink)

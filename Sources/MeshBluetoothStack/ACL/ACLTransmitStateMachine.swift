@@ -14,17 +14,22 @@
 /// another frame's of the same link. What a link had in the controller comes back when the link ends, for then no
 /// completed packets are reported any more (§4.1.1 last paragraph); so a link that dies in the middle of a burst costs
 /// nothing. One buffer is enough. The specification leaves the order of the links open; here every link with data sends
-/// one packet before any sends its next.
+/// one packet before any sends its next, and leaves one buffer to each other that has some, too: a peer that went out of
+/// range keeps what it was sent in the controller until its link times out, and would otherwise end up with all of them.
 public struct ACLTransmitStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable {
         public var buffers: ControllerDescriptor.Buffers
         /// How many bytes of frames one link may keep waiting.
         public var queueLimit: Int
+        /// How many of them values that nobody asked for may take: the rest is for requests and answers, without which
+        /// the peer would wait for ever. It is some writes of the longest kind, so that the controller never runs dry.
+        public var valueLimit: Int
 
-        public init(buffers: ControllerDescriptor.Buffers, queueLimit: Int = 64 * 1024) {
+        public init(buffers: ControllerDescriptor.Buffers, queueLimit: Int = 64 * 1024, valueLimit: Int = 8 * 1024) {
             precondition(buffers.count > 0 && buffers.packetLength > 0)
             self.buffers = buffers
             self.queueLimit = queueLimit
+            self.valueLimit = min(valueLimit, queueLimit)
         }
     }
 
@@ -74,14 +79,15 @@ public struct ACLTransmitStateMachine: ~Copyable, Sendable {
         return link.frames.count
     }
 
-    /// Queues a frame of L2CAP, with its header.
-    public mutating func frameRequested(_ frame: [UInt8], on handle: ConnectionHandle) -> Admission {
+    /// Queues a frame of L2CAP, with its header; `isValue`: a write or notification that nobody answers, of which there may
+    /// be any number.
+    public mutating func frameRequested(
+        _ frame: [UInt8], on handle: ConnectionHandle, isValue: Bool = false
+    ) -> Admission {
         guard let index = index(of: handle) else { return .noLink }
+        let limit = isValue ? configuration.valueLimit : configuration.queueLimit
         // A frame that is longer than the limit goes when nothing else waits.
-        guard
-            links[index].frames.isEmpty
-                || links[index].frames.byteCount + frame.count <= configuration.queueLimit
-        else { return .full }
+        guard links[index].frames.isEmpty || links[index].frames.byteCount + frame.count <= limit else { return .full }
         links[index].frames.append(frame)
         return .accepted
     }
@@ -98,7 +104,11 @@ public struct ACLTransmitStateMachine: ~Copyable, Sendable {
     /// The next packet to send, without H4's indicator; nil if there is none or no buffer is free. To be called after
     /// every input until it is nil.
     public mutating func nextPacket() -> [UInt8]? {
-        guard credits > 0, let index = links.firstIndex(where: { !$0.frames.isEmpty }) else { return nil }
+        let active = links.count { !$0.frames.isEmpty || $0.outstanding > 0 }
+        let share = max(1, configuration.buffers.count - (active - 1))
+        guard credits > 0, let index = links.firstIndex(where: { !$0.frames.isEmpty && $0.outstanding < share }) else {
+            return nil
+        }
         var link = links.remove(at: index)
         let piece = link.frames.takePiece(upTo: configuration.buffers.packetLength)
         link.outstanding += 1
