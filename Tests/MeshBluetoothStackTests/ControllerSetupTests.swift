@@ -147,6 +147,28 @@ struct ControllerSetupTests {
         #expect(!controller.sent.contains(.setAddressResolutionEnable(true)))
     }
 
+    @Test func `a bonded device is heard by its identity address, too, or the list stays empty`() throws {
+        var configuration = Machine.Configuration(randomAddress: random)
+        configuration.identities = [(random, [UInt8](repeating: 1, count: 16))]
+        var controller = try recorded()
+        controller.answers[.readLEFeatures] = hex("ff79010000000000")
+        controller.answers[.setPrivacyMode] = []
+        var machine = Machine(configuration)
+        _ = controller.run(&machine)
+        #expect(controller.sent.contains(.setDevicePrivacyMode(random)))
+        // Without the mode the device would not be heard; the host resolves.
+        controller.answers[.readSupportedCommands]?[39] &= ~0x04
+        controller.sent = []
+        var other = Machine(configuration)
+        guard case .finish(let descriptor) = controller.run(&other) else {
+            Issue.record("not set up")
+            return
+        }
+        #expect(descriptor.resolvedIdentities.isEmpty)
+        #expect(!controller.sent.map(\.opcode).contains(.addToResolvingList))
+        #expect(!controller.sent.contains(.setAddressResolutionEnable(true)))
+    }
+
     @Test func `the extended family is used where all of it is there`() throws {
         var controller = try recorded()
         controller.answers[.readSupportedCommands]?[37] = 0xE0

@@ -21,6 +21,7 @@ extension ControllerSetupStateMachine {
         case readResolvingListSize
         case clearResolvingList
         case addToResolvingList
+        case setPrivacyMode
         case setPrivateAddressTimeout
         case enableAddressResolution
         case readMaximumDataLength
@@ -46,6 +47,7 @@ extension ControllerSetupStateMachine {
             case .readResolvingListSize: .readResolvingListSize
             case .clearResolvingList: .clearResolvingList
             case .addToResolvingList: .addToResolvingList
+            case .setPrivacyMode: .setPrivacyMode
             case .setPrivateAddressTimeout: .setPrivateAddressTimeout
             case .enableAddressResolution: .setAddressResolutionEnable
             case .readMaximumDataLength: .readMaximumDataLength
@@ -61,8 +63,9 @@ extension ControllerSetupStateMachine {
             case .readFeatures, .readSharedBufferSize, .setEventMask, .setLEEventMask, .setRandomAddress: true
             case .readVersion, .readSupportedCommands, .readSupportedFeatures, .readAddress, .readBufferSizeV2,
                 .readBufferSizeV1, .setEventMaskPage2, .writeLEHostSupport, .readAcceptListSize,
-                .readResolvingListSize, .clearResolvingList, .addToResolvingList, .setPrivateAddressTimeout,
-                .enableAddressResolution, .readMaximumDataLength, .writeDefaultDataLength, .setDefaultPHY:
+                .readResolvingListSize, .clearResolvingList, .addToResolvingList, .setPrivacyMode,
+                .setPrivateAddressTimeout, .enableAddressResolution, .readMaximumDataLength, .writeDefaultDataLength,
+                .setDefaultPHY:
                 false
             }
         }

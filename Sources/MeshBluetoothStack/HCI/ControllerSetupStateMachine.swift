@@ -84,10 +84,10 @@ public struct ControllerSetupStateMachine: ~Copyable, Sendable {
         case .started: if step.isRequired { return fail(.meaninglessAnswer(step.opcode)) }
         case .refused(let status): if step.isRequired { return fail(.refused(step.opcode, status)) }
         }
-        // One command for each identity, also when the list is fuller than it says.
-        if step == .addToResolvingList {
+        // Two commands for each identity, also when the list is fuller than it says. One that is not in the list has no mode.
+        if step == .setPrivacyMode || step == .addToResolvingList && !isAddedLast {
             nextIdentity += 1
-            return advance(to: step.rawValue)
+            return advance(to: Step.addToResolvingList.rawValue)
         }
         return advance(to: step.rawValue + 1)
     }
@@ -113,8 +113,17 @@ public struct ControllerSetupStateMachine: ~Copyable, Sendable {
 
     private var hasOwnBuffers: Bool { descriptor.buffers.count > 0 && descriptor.buffers.packetLength > 0 }
 
+    /// Without device privacy mode a device of the list that uses its identity address is not heard (Vol 6 Part B §4.7), as
+    /// radios do that give a key and never use it. A controller that does not know the mode gets no list; the host resolves.
     private var identitiesThatFit: Int {
-        descriptor.features.contains(.privacy) ? min(configuration.identities.count, descriptor.resolvingListSize) : 0
+        guard descriptor.features.contains(.privacy), descriptor.supports(.setPrivacyMode) else { return 0 }
+        return min(configuration.identities.count, descriptor.resolvingListSize)
+    }
+
+    /// Whether the identity of this turn is in the list.
+    private var isAddedLast: Bool {
+        nextIdentity < configuration.identities.count
+            && descriptor.resolvedIdentities.last == configuration.identities[nextIdentity].address
     }
 
     private var usesRandomAddress: Bool {
@@ -132,7 +141,7 @@ public struct ControllerSetupStateMachine: ~Copyable, Sendable {
             case .readSharedBufferSize: !hasOwnBuffers
             case .writeLEHostSupport: descriptor.isDualMode
             case .readResolvingListSize, .clearResolvingList: descriptor.features.contains(.privacy)
-            case .addToResolvingList: nextIdentity < identitiesThatFit
+            case .addToResolvingList, .setPrivacyMode: nextIdentity < identitiesThatFit
             case .setPrivateAddressTimeout, .enableAddressResolution: !descriptor.resolvedIdentities.isEmpty
             case .readMaximumDataLength, .writeDefaultDataLength:
                 descriptor.features.contains(.dataLengthExtension)
@@ -152,6 +161,7 @@ public struct ControllerSetupStateMachine: ~Copyable, Sendable {
             .addToResolvingList(
                 configuration.identities[nextIdentity].address, peerKey: configuration.identities[nextIdentity].key,
                 localKey: [UInt8](repeating: 0, count: 16))
+        case .setPrivacyMode: .setDevicePrivacyMode(configuration.identities[nextIdentity].address)
         case .setPrivateAddressTimeout: .setPrivateAddressTimeout(seconds: configuration.privateAddressSeconds)
         case .enableAddressResolution: .setAddressResolutionEnable(true)
         case .writeDefaultDataLength: .writeDefaultDataLength(descriptor.maximumDataLength)
@@ -194,7 +204,8 @@ public struct ControllerSetupStateMachine: ~Copyable, Sendable {
                 descriptor.maximumDataLength = DataLength(
                     octets: min(length.octets, 251), microseconds: min(length.microseconds, 17_040))
             case .setEventMask, .setEventMaskPage2, .setLEEventMask, .writeLEHostSupport, .clearResolvingList,
-                .setPrivateAddressTimeout, .enableAddressResolution, .writeDefaultDataLength, .setDefaultPHY,
+                .setPrivacyMode, .setPrivateAddressTimeout, .enableAddressResolution, .writeDefaultDataLength,
+                .setDefaultPHY,
                 .setRandomAddress:
                 break
             }
