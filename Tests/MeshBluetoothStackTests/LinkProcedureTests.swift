@@ -115,23 +115,6 @@ struct LinkProcedureTests {
         #expect(machine.eventReceived(.phyUpdated(.success, handle, transmit: 2, receive: 2), now: at(6)) == .init())
     }
 
-    @Test func `the peer's wish for parameters is granted at once, with a timeout of at least 4 s (R24)`() {
-        var machine = machine()
-        _ = machine.procedureRequested(.setPHY(.twoMegabit), now: at(0))
-        let wanted = ConnectionParameters(
-            minimumInterval: 12, maximumInterval: 24, latency: 4, supervisionTimeout: 200)
-        #expect(
-            machine.eventReceived(.parametersRequested(handle, wanted), now: at(0)).commands
-                == [.connectionParameterReply(handle, wanted.withSupervisionFloor)])
-        var invalid = wanted
-        invalid.maximumInterval = 4000
-        #expect(
-            machine.eventReceived(.parametersRequested(handle, invalid), now: at(0)).commands
-                == [.connectionParameterNegativeReply(handle)])
-        // Another link's.
-        #expect(machine.eventReceived(.parametersRequested(ConnectionHandle(1), wanted), now: at(0)) == .init())
-    }
-
     @Test func `the end of a link fails what waits`() {
         var machine = machine()
         _ = machine.procedureRequested(.setPHY(.twoMegabit), now: at(0))

@@ -52,6 +52,70 @@ struct LinkTests {
         #expect(pair.doubleResults == 0 && pair.lateActions == 0)
     }
 
+    @Test func `a link is in use after MTU, service, characteristics and CCCD`() throws {
+        var pair = LinkPair()
+        try pair.perform(pair.central.secureRequested(now: at(0)), isCentral: true)
+        try pair.perform(pair.central.setUpBegan(now: at(0)), isCentral: true)
+        try pair.ask(.exchangeMTU, "mtu")
+        try pair.ask(.discoverService(LinkPair.uart), "service")
+        try pair.ask(.discoverCharacteristics(.init(1, 6)), "characteristics")
+        try pair.ask(.write(6, [1, 0]), "subscribe")
+        #expect(pair.results["subscribe"] == .success(.written))
+        #expect(pair.central.attributeRequests == 4)
+        #expect(pair.central.parameters.interval == 12)
+        try pair.perform(pair.central.setUpFinished(now: at(0)), isCentral: true)
+        #expect(pair.central.parameters.interval == 24)
+        #expect(pair.central.attributeRequests == 4)
+    }
+
+    @Test func `a radio that asks for parameters while it is set up gets them at the end (R24)`() throws {
+        var pair = LinkPair()
+        try pair.perform(pair.central.setUpBegan(now: at(0)), isCentral: true)
+        var wanted = ConnectionParameters.relaxed
+        (wanted.maximumInterval, wanted.supervisionTimeout) = (20, 200)
+        try pair.perform(
+            pair.peripheral.linkProcedureRequested(.updateParameters(wanted), now: at(0)), isCentral: false)
+        #expect(pair.peripheralLog.contains("parameters: true"))
+        #expect(pair.central.parameters.interval == 12)
+        try pair.perform(pair.central.setUpFinished(now: at(0)), isCentral: true)
+        #expect(pair.central.parameters.interval == 20)
+        #expect(pair.central.parameters.supervisionTimeout == 400)
+        #expect(pair.central.nextDeadline == nil)
+    }
+
+    @Test func `the link layer's own request is answered with the floor (R24)`() throws {
+        var pair = LinkPair()
+        let wanted = ConnectionParameters(
+            minimumInterval: 12, maximumInterval: 24, latency: 4, supervisionTimeout: 200)
+        let actions = pair.central.eventReceived(.parametersRequested(LinkPair.handle, wanted), now: at(0))
+        guard case .sendCommand(let reply)? = actions.first else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(reply == .connectionParameterReply(LinkPair.handle, wanted.withSupervisionFloor))
+        // Another link's.
+        let others = pair.central.eventReceived(.parametersRequested(ConnectionHandle(1), wanted), now: at(0))
+        #expect(others.isEmpty)
+    }
+
+    @Test(arguments: [HCICommandOutcome.refused(.unsupportedRemoteFeature), .refused(.unknownCommand), .lost])
+    func `what cannot be tuned does not end the link`(outcome: HCICommandOutcome) throws {
+        var pair = LinkPair()
+        var actions = pair.central.setUpBegan(now: at(0))
+        actions += pair.central.setUpFinished(now: at(0))
+        var sent = 0
+        while let action = actions.first {
+            actions.removeFirst()
+            guard case .sendCommand(let command) = action else { continue }
+            sent += 1
+            actions += pair.central.commandFinished(command.opcode, outcome, now: at(0))
+        }
+        #expect(sent > 0)
+        #expect(pair.ends.isEmpty)
+        try pair.ask(.exchangeMTU, "mtu")
+        #expect(pair.results["mtu"] == .success(.mtu(517)))
+    }
+
     @Test func `the next link needs the bond only`() throws {
         var first = LinkPair()
         try setUp(&first)
@@ -195,7 +259,17 @@ struct LinkTests {
             now += .milliseconds(Int.random(in: 0...300, using: &random))
             let actions: [LinkStateMachine<Int>.Action]
             let hadEnded = ends > 0
-            switch Int.random(in: 0..<16, using: &random) {
+            switch Int.random(in: 0..<18, using: &random) {
+            case 16: actions = link.setUpBegan(now: now)
+            case 17:
+                actions =
+                    Bool.random(using: &random)
+                    ? link.setUpFinished(now: now)
+                    : link.eventReceived(
+                        .parametersRequested(
+                            handle,
+                            .init(minimumInterval: 12, maximumInterval: 24, latency: 4, supervisionTimeout: 200)),
+                        now: now)
             case 0...4:
                 let frame = packets.randomElement(using: &random) ?? packets[0]
                 actions = link.pieceReceived(.firstFromController, frame.bytes, now: now)

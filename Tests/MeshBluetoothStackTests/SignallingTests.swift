@@ -10,12 +10,14 @@ struct SignallingTests {
     }
 
     // The request of MeshCore on nRF52: 15 to 30 ms, latency 4, supervision timeout 2 s (ble-linux §0).
-    @Test func `the radio's parameters are accepted and ordered, with a timeout of at least 4 s (R24)`() {
+    @Test func `the radio's parameters are considered, and it is told what was decided`() {
         var machine = SignallingStateMachine(role: .central)
         let action = machine.frameReceived(hex("12 05 0800 0c00 1800 0400 c800"))
         let wanted = ConnectionParameters(
-            minimumInterval: 12, maximumInterval: 24, latency: 4, supervisionTimeout: 400)
-        #expect(action == .update(wanted, frame("13 05 0200 0000")))
+            minimumInterval: 12, maximumInterval: 24, latency: 4, supervisionTimeout: 200)
+        #expect(action == .consider(wanted, identifier: 5))
+        #expect(machine.answer(toRequest: 5, isGranted: true) == frame("13 05 0200 0000"))
+        #expect(machine.answer(toRequest: 5, isGranted: false) == frame("13 05 0200 0100"))
     }
 
     // Vol 3 Part A §4.20: intervals, latency, timeout out of range or in contradiction.

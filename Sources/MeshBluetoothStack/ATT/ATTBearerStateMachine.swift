@@ -38,6 +38,8 @@ public struct ATTBearerStateMachine<Waiter>: ~Copyable {
     public var mtu: Int { client.mtu }
     /// The longest value that one write or notification carries.
     public var maximumWriteLength: Int { client.maximumWriteLength }
+    /// How many requests the client has sent.
+    public var requestCount: Int { client.requestCount }
     /// CCCDs that are not 0, to be kept with the bond.
     public var subscriptions: [UInt16: UInt16] { server.subscriptions }
 

@@ -80,6 +80,8 @@ public struct ATTClientStateMachine<Waiter>: ~Copyable {
     private var queue: [(procedure: GATTProcedure, waiter: Waiter)] = []
     private var hasAskedForMTU = false
     private var faults = 0
+    /// How many requests were sent: round trips.
+    public private(set) var requestCount = 0
     /// What a packet may have: the lesser of both offers, 23 before the exchange (Vol 3 Part F §3.2.8).
     public private(set) var mtu = 23
 
@@ -233,6 +235,7 @@ public struct ATTClientStateMachine<Waiter>: ~Copyable {
                 configuration.transactionTimeout
             }
         state = .waiting(Transaction(machine: machine, waiter: waiter, opcode: bytes[0], deadline: now + timeout))
+        requestCount += 1
         action.packets.append(bytes)
     }
 

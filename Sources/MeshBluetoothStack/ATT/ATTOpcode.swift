@@ -73,6 +73,7 @@ public struct ATTErrorCode: RawRepresentable, Error, Sendable, Hashable {
     public static let insufficientEncryption = ATTErrorCode(rawValue: 0x0F)
     public static let unsupportedGroupType = ATTErrorCode(rawValue: 0x10)
     public static let insufficientResources = ATTErrorCode(rawValue: 0x11)
+    public static let databaseOutOfSync = ATTErrorCode(rawValue: 0x12)
 
     /// Whether pairing may help.
     public var asksForSecurity: Bool {

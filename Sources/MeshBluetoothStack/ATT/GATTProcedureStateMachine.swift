@@ -167,11 +167,12 @@ struct GATTProcedureStateMachine: Sendable {
                     uuid: uuid, properties: entry.value[0], declarationHandle: entry.handle,
                     valueHandle: UInt16(entry.value[1]) | UInt16(entry.value[2]) << 8))
         }
-        // A declaration is followed by its value, so one at the range's last but one is the last.
-        guard let next = characteristics.last?.declarationHandle, next < range.last, next + 1 < range.last else {
+        // Behind a declaration comes its value (§3.3.2), and another declaration needs room for its own: where only one
+        // attribute is left, a descriptor, to ask on would cost a round trip for nothing.
+        guard let last = characteristics.last?.declarationHandle, Int(last) + 2 < Int(range.last) else {
             return refused(.attributeNotFound, 0)
         }
-        return goOn(after: next, range) { .readByTypeRequest($0, .characteristic) }
+        return goOn(after: last, range) { .readByTypeRequest($0, .characteristic) }
     }
 
     private mutating func read(_ handle: UInt16, _ part: [UInt8]) -> Action {

@@ -3,7 +3,7 @@
 
 /// What one link says on LE signalling (Core Specification 5.4, Vol 3 Part A §4).
 ///
-///     peer's request for parameters, as central:  valid?  answer "accepted", then order the update; else "rejected"
+///     peer's request for parameters, as central:  valid?  ask whether it is granted; else "rejected"
 ///     peer's wish for a channel:                  answered "no such service"
 ///     own request for parameters, as peripheral:
 ///
@@ -12,15 +12,14 @@
 ///         └──────┘                   └─────────┘
 ///
 /// Accepting without ordering the update is what raw-socket hosts get wrong: the peer then waits for parameters that
-/// never come. A supervision timeout below 4 s is raised (``ConnectionParameters/supervisionFloor``); the intervals and
-/// the latency are the peer's own. The response timer is RTX (§6.2.1): 1 to 60 s; 30 s here.
+/// never come. What is granted, and when it is ordered, is ``LinkTuningStateMachine``'s to say. The response timer is RTX (§6.2.1): 1 to 60 s; 30 s here.
 public struct SignallingStateMachine: ~Copyable, Sendable {
     public enum Action: Sendable, Hashable {
         case nothing
         /// Send this frame.
         case send(L2CAPFrame)
-        /// Send the frame, then run the link with these parameters.
-        case update(ConnectionParameters, L2CAPFrame)
+        /// The peer asks for these parameters, which are valid: answer with ``answer(toRequest:isGranted:)``.
+        case consider(ConnectionParameters, identifier: UInt8)
         /// How the own request went.
         case finishUpdate(isAccepted: Bool)
     }
@@ -72,8 +71,7 @@ public struct SignallingStateMachine: ~Copyable, Sendable {
             guard parameters.isValid else {
                 return answer(packet.identifier, .parameterUpdateResponse(isAccepted: false))
             }
-            let response = frame(packet.identifier, .parameterUpdateResponse(isAccepted: true))
-            return .update(parameters.withSupervisionFloor, response)
+            return .consider(parameters, identifier: packet.identifier)
         case .parameterUpdateResponse(let isAccepted): return finish(packet.identifier, isAccepted: isAccepted)
         case .reject: return finish(packet.identifier, isAccepted: false)
         // Result 2: the service is not there (§4.23, §4.26).
@@ -97,6 +95,11 @@ public struct SignallingStateMachine: ~Copyable, Sendable {
             }
             return reject(packet.identifier)
         }
+    }
+
+    /// The answer to a request for parameters.
+    public func answer(toRequest identifier: UInt8, isGranted: Bool) -> L2CAPFrame {
+        frame(identifier, .parameterUpdateResponse(isAccepted: isGranted))
     }
 
     /// The peripheral wants other parameters.

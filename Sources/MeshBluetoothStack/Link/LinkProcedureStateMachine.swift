@@ -22,8 +22,8 @@ public enum LinkProcedure: Sendable, Hashable {
 ///     any ── disconnectRequested ──▶ closing ── Disconnection Complete ──▶ ended
 ///
 /// A link layer can run one procedure that both sides take part in, and two at once collide (0x23, 0x2A, 0x3A), so they
-/// are queued here. None of them has to succeed: a peer may lack the feature, and the link goes on as it is. A peer's
-/// request for parameters is answered at once and does not wait in the queue, for the peer's link layer waits.
+/// are queued here. None of them has to succeed: a peer may lack the feature, and the link goes on as it is. Which are
+/// run, and when, is ``LinkTuningStateMachine``'s to say.
 public struct LinkProcedureStateMachine: ~Copyable, Sendable {
     public struct Configuration: Sendable {
         /// How long one procedure may take. The link layer's own limit is 40 s, and then the link is lost (§5.2).
@@ -157,12 +157,6 @@ public struct LinkProcedureStateMachine: ~Copyable, Sendable {
         if case .ended = state { return Action() }
         switch event {
         case .disconnectionComplete(.success, handle, let reason): return end(.disconnected(reason))
-        case .parametersRequested(handle, let wanted):
-            let reply: HCICommand =
-                wanted.isValid
-                ? .connectionParameterReply(handle, wanted.withSupervisionFloor)
-                : .connectionParameterNegativeReply(handle)
-            return Action(commands: [reply])
         case .remoteFeatures(let status, handle, let features):
             if status == .success { remoteFeatures = features }
             return completed(status, now) { if case .readRemoteFeatures = $0 { true } else { false } }

@@ -27,10 +27,33 @@ extension LinkStateMachine {
         switch action {
         case .nothing: []
         case .send(let frame): [.sendFrame(frame)]
-        case .update(let parameters, let frame):
-            [.sendFrame(frame)] + follow(procedures.procedureRequested(.updateParameters(parameters), now: now), now)
+        case .consider(let wanted, let identifier): consider(wanted, identifier, now)
         case .finishUpdate(let isAccepted): [.finishParameterRequest(isAccepted: isAccepted)]
         }
+    }
+
+    /// The peer asks for parameters by signalling; the answer goes before the order.
+    private mutating func consider(_ wanted: ConnectionParameters, _ identifier: UInt8, _ now: Duration) -> [Action] {
+        let verdict = tuning.parametersRequested(wanted, current: procedures.parameters, now: now)
+        let answer = Action.sendFrame(signalling.answer(toRequest: identifier, isGranted: verdict != .refuse))
+        guard case .grant(let granted) = verdict else { return [answer] }
+        return [answer] + order(granted, now)
+    }
+
+    /// The peer asks for parameters by its link layer.
+    mutating func answerLinkLayer(_ wanted: ConnectionParameters, _ now: Duration) -> [Action] {
+        let granted = tuning.linkLayerRequested(wanted, now: now)
+        return [
+            .sendCommand(
+                granted.map { .connectionParameterReply(connection.handle, $0) }
+                    ?? .connectionParameterNegativeReply(connection.handle))
+        ]
+    }
+
+    /// Runs the link with these, if there are any.
+    mutating func order(_ parameters: ConnectionParameters?, _ now: Duration) -> [Action] {
+        guard let parameters else { return [] }
+        return follow(procedures.procedureRequested(.updateParameters(parameters), now: now), now)
     }
 
     mutating func follow(_ orders: [SecurityStateMachine.Action], _ now: Duration) -> [Action] {

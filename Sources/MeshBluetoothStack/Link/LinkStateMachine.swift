@@ -8,7 +8,7 @@
 ///     pieces ──▶ reassembly ─┬─ channel 4 ─▶ ATTBearerStateMachine ───┐
 ///                            ├─ channel 5 ─▶ SignallingStateMachine ──┤
 ///                            └─ channel 6 ─▶ SecurityStateMachine ────┼──▶ actions, in order
-///     events, command outcomes ────────────▶ LinkProcedureStateMachine┘
+///     events, command outcomes ────────────▶ LinkProcedureStateMachine┘ ◀─ LinkTuningStateMachine says which
 ///
 ///     ┌──────┐  disconnectRequested, or a child gives the link up   ┌─────────┐  Disconnection Complete   ┌───────┐
 ///     │ open │ ───────────────────────────────────────────────────▶ │ closing │ ────────────────────────▶ │ ended │
@@ -22,6 +22,7 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
     public struct Configuration: Sendable {
         public var client = ATTClientStateMachine<Waiter>.Configuration()
         public var procedures = LinkProcedureStateMachine.Configuration()
+        public var tuning = LinkTuningStateMachine.Configuration()
         public var security: SecurityStateMachine.Configuration
         /// What this host serves.
         public var database = AttributeDatabase()
@@ -63,6 +64,7 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
     var signalling: SignallingStateMachine
     var security: SecurityStateMachine
     var procedures: LinkProcedureStateMachine
+    var tuning: LinkTuningStateMachine
     private var hasEnded = false
 
     public init(_ connection: ConnectionComplete, configuration: Configuration) {
@@ -73,14 +75,19 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
         signalling = SignallingStateMachine(role: connection.role)
         security = SecurityStateMachine(configuration.security)
         procedures = LinkProcedureStateMachine(connection, configuration: configuration.procedures)
+        tuning = LinkTuningStateMachine(role: connection.role, configuration: configuration.tuning)
     }
 
     // MARK: Facts
 
     /// When ``deadlineReached(now:)`` is due.
     public var nextDeadline: Duration? {
-        [bearer.nextDeadline, signalling.nextDeadline, security.nextDeadline, procedures.nextDeadline].compactMap { $0 }
-            .min()
+        if hasEnded { return nil }
+        let deadlines = [
+            bearer.nextDeadline, signalling.nextDeadline, security.nextDeadline, procedures.nextDeadline,
+            tuning.nextDeadline,
+        ]
+        return deadlines.compactMap { $0 }.min()
     }
 
     public var mtu: Int { bearer.mtu }
@@ -93,6 +100,10 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
     /// 1: 1M, 2: 2M, 3: coded.
     public var transmitPHY: UInt8 { procedures.transmitPHY }
     public var remoteFeatures: LEFeatures? { procedures.remoteFeatures }
+    /// Round trips of attributes so far.
+    public var attributeRequests: Int { bearer.requestCount }
+    /// Requests for parameters that were not granted.
+    public var parameterRefusals: UInt64 { tuning.refusals }
     /// What the peer's client has asked for, to be kept with its bond.
     public var subscriptions: [UInt16: UInt16] { bearer.subscriptions }
 
@@ -118,6 +129,7 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
             return follow(security.encryptionChanged(status, isEncrypted: status == .success, now: now), now)
         case .longTermKeyRequested(connection.handle, let random, let diversifier):
             return follow(security.keyRequested(random: random, diversifier: diversifier, now: now), now)
+        case .parametersRequested(connection.handle, let wanted): return answerLinkLayer(wanted, now)
         default: return follow(procedures.eventReceived(event, now: now), now)
         }
     }
@@ -143,6 +155,7 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
         var actions = follow(bearer.deadlineReached(now: now), now)
         actions += follow(signalling.deadlineReached(now: now), now)
         actions += follow(security.deadlineReached(now: now), now)
+        actions += order(tuning.deadlineReached(now: now), now)
         return actions + follow(procedures.deadlineReached(now: now), now)
     }
 
@@ -192,6 +205,22 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
     /// A pairing has failed: the peer may not begin another before (``PairingAttemptPolicy``).
     public mutating func pairingBlocked(until: Duration?) {
         security.pairingBlocked(until: until)
+    }
+
+    /// The link is to be made fast, as far as both sides can. To be called when its encryption is under way no more: one
+    /// procedure at a time.
+    public mutating func setUpBegan(now: Duration) -> [Action] {
+        if hasEnded { return [] }
+        var actions: [Action] = []
+        for procedure in tuning.linkOpened() {
+            actions += follow(procedures.procedureRequested(procedure, now: now), now)
+        }
+        return actions
+    }
+
+    /// The link is in use from here on, and need not be fast any more.
+    public mutating func setUpFinished(now: Duration) -> [Action] {
+        hasEnded ? [] : order(tuning.setUpFinished(), now)
     }
 
     /// Runs a link-layer procedure. A peripheral's wish for parameters goes to the central, which may refuse; a second

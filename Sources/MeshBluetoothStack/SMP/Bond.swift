@@ -33,10 +33,12 @@ public struct Bond: Sendable, Hashable {
     /// A passkey protected the pairing. Encryption with these keys is no more than that.
     public var isAuthenticated: Bool
     public var isSecureConnections: Bool
+    /// What was found of the peer's attributes. A new pairing begins without.
+    public var database: RemoteDatabase?
 
     public init(
         peer: DeviceAddress, peerResolvingKey: [UInt8]? = nil, centralKey: LongTermKey?, peripheralKey: LongTermKey?,
-        isAuthenticated: Bool, isSecureConnections: Bool
+        isAuthenticated: Bool, isSecureConnections: Bool, database: RemoteDatabase? = nil
     ) {
         self.peer = peer
         self.peerResolvingKey = peerResolvingKey
@@ -44,6 +46,7 @@ public struct Bond: Sendable, Hashable {
         self.peripheralKey = peripheralKey
         self.isAuthenticated = isAuthenticated
         self.isSecureConnections = isSecureConnections
+        self.database = database
     }
 
     /// The key for a key request as peripheral (Vol 4 Part E §7.7.65.5); nil if these keys are not what is asked for.
