@@ -5,7 +5,9 @@ internal import MeshLoop
 public import MeshTransportAPI
 
 extension BLETransport {
-    public func diagnostics() -> JSONValue {
+    public func diagnostics() async -> JSONValue {
+        // First: the link may end meanwhile.
+        let link = await up?.gatt.diagnostics ?? [:]
         var object: [String: JSONValue] = [
             "phase": .string(machine.phase.rawValue), "connected": .bool(machine.isConnected),
             "target": .string("\(machine.settings.target)"), "attempts": .int(counters.attempts),
@@ -26,6 +28,7 @@ extension BLETransport {
             object["mtu"] = .int(Int64(limit + 3))
             object["up_seconds"] = .int((loop.now - up.since).components.seconds)
         }
+        if !link.isEmpty { object["link"] = .object(link) }
         if let lastError {
             object["last_error"] = .string(lastError.code.slug)
             object["last_error_text"] = .string(lastError.message)

@@ -155,8 +155,18 @@ public protocol GATTLink: AnyObject, Sendable {
         _ value: Data, to characteristic: GATTCharacteristic, withResponse: Bool
     ) async throws(GATTError)
 
+    /// What a person who looks after the link may want to know, without secrets: one object for `meshhost status`. Default:
+    /// nothing.
+    var diagnostics: [String: JSONValue] { get async }
+
     /// Ends the link, and with it everything it began; returns when it has ended. Idempotent. No handler is called after it.
     func close() async
+}
+
+extension GATTLink {
+    public var diagnostics: [String: JSONValue] {
+        get async { [:] }
+    }
 }
 
 /// The other end of a link.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import MeshBLE
 import MeshBluetoothStack
 import MeshTransportAPI
 import Testing
@@ -22,6 +23,33 @@ struct BondBookTests {
 
     @Test func `what is stored is read`() {
         #expect(BondBook(json: book.json) == book)
+    }
+
+    @Test(arguments: [RemoteDatabase.Tag.hash([UInt8](240...255)), .firmware([0x31, 0x2E]), .absent])
+    func `attributes are kept with the bond, and cost no keys when they cannot be read`(tag: RemoteDatabase.Tag) throws
+    {
+        var book = book
+        let service = RemoteService(uuid: GATTSerialProfile.nordicUART.service, range: .init(14, 19))
+        book[own, peer]?.database = RemoteDatabase(
+            tag: tag,
+            services: [
+                .init(
+                    service,
+                    characteristics: [
+                        .init(
+                            uuid: GATTSerialProfile.nordicUART.transmit, properties: 0x10, declarationHandle: 17,
+                            valueHandle: 18)
+                    ])
+            ], configurations: [18: 19], serviceChanged: 10)
+        #expect(BondBook(json: book.json) == book)
+        var members = try #require(book.json.objectValue)
+        var bond = try #require(members["bonds"]?.arrayValue?.first?.objectValue)
+        for broken: JSONValue in [.null, "x", ["tag": "hash"], ["tag": "firmware", "value": [256]]] {
+            bond["database"] = broken
+            members["bonds"] = .array([.object(bond)])
+            let read = try #require(BondBook(json: .object(members)))
+            #expect(read == self.book)
+        }
     }
 
     @Test func `a bond belongs to the address of this host`() {

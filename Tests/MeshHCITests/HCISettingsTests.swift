@@ -26,6 +26,20 @@ struct HCISettingsTests {
         #expect(settings.transport.connectionTimeout == .seconds(20))
     }
 
+    @Test func `the interval and the mode of links can be chosen`() {
+        let device: [String: JSONValue] = ["name": "Roof", "controller": "tcp:127.0.0.1:9000"]
+        func link(_ written: [String: JSONValue]) -> HCILinkOptions? {
+            read(device.merging(written) { $1 }).settings?.link
+        }
+        #expect(link([:]) == HCILinkOptions(mode: .twoMegabit, interval: nil))
+        #expect(link(["phy": "1m", "connection_interval": "30ms"]) == HCILinkOptions(mode: .oneMegabit, interval: 24))
+        #expect(link(["connection_interval": "8ms"])?.interval == 6)
+        #expect(link(["connection_interval": "4s"])?.interval == 3200)
+        for wrong: [String: JSONValue] in [
+            ["phy": "coded"], ["connection_interval": "7ms"], ["connection_interval": "5s"],
+        ] { #expect(link(wrong) == nil, "\(wrong)") }
+    }
+
     @Test func `a device and a controller have to be named`() {
         #expect(read([:]).issues.map(\.option) == ["address", "controller"])
         #expect(read(["name": "Roof", "controller": "hci0"]).issues.map(\.option) == ["controller"])

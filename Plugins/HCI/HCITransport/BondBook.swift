@@ -43,6 +43,7 @@ extension BondBook {
                     "irk": bond.peerResolvingKey.map { .string(Self.hex($0)) } ?? .null,
                     "central_key": Self.json(bond.centralKey), "peripheral_key": Self.json(bond.peripheralKey),
                     "authenticated": .bool(bond.isAuthenticated), "secure_connections": .bool(bond.isSecureConnections),
+                    "database": bond.database?.json ?? .null,
                 ]
             }
         }
@@ -67,7 +68,9 @@ extension BondBook {
             else { return nil }
             self[own, peer] = Bond(
                 peer: peer, peerResolvingKey: irk, centralKey: central, peripheralKey: peripheral,
-                isAuthenticated: isAuthenticated, isSecureConnections: isSecureConnections)
+                isAuthenticated: isAuthenticated, isSecureConnections: isSecureConnections,
+                // Good for no more than some round trips: one that cannot be read is looked for again.
+                database: entry["database"].flatMap { RemoteDatabase(json: $0) })
         }
     }
 

@@ -10,6 +10,7 @@ struct HCICentral: GATTCentral {
     let port: HCIPort
     /// Where bonds are kept; empty for nowhere.
     let bondDirectory: String
+    var options = HCILinkOptions()
 
     var adapterName: String {
         get async { "\(port)" }
@@ -24,7 +25,7 @@ struct HCICentral: GATTCentral {
     func adopt(_ request: GATTConnectRequest) async throws(GATTError) -> (any GATTLink)? { nil }
 
     func connect(_ request: GATTConnectRequest) async throws(GATTError) -> any GATTLink {
-        try await controllers.controller(at: port, bonds: bondDirectory).connect(request)
+        try await controllers.controller(at: port, bonds: bondDirectory).connect(request, options)
     }
 
     func removeBond(_ target: BLETarget) async throws(GATTError) {

@@ -33,7 +33,9 @@ extension HCIController {
         }
         for peer in book.peers(of: own) where isMeant(peer) { book[own, peer] = nil }
         saveBonds()
-        for link in links.values where isMeant(link.connection.peer) { await link.close() }
+        for link in links.values {
+            if isMeant(await link.identity) { await link.close() }
+        }
     }
 
     // MARK: The file
@@ -56,7 +58,7 @@ extension HCIController {
     }
 
     /// Writes the book. Changes that come while it is being written share the next write.
-    private func saveBonds() {
+    func saveBonds() {
         // What could not be read must not be replaced.
         guard let file, hasLoadedBonds else { return }
         hasUnsavedBonds = true

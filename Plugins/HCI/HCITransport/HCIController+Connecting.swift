@@ -21,7 +21,9 @@ extension HCIController {
         var continuation: CheckedContinuation<(ConnectStateMachine.Result, HCILink?), Never>
     }
 
-    func connect(_ request: GATTConnectRequest) async throws(GATTError) -> HCILink {
+    func connect(
+        _ request: GATTConnectRequest, _ options: HCILinkOptions = HCILinkOptions()
+    ) async throws(GATTError) -> HCILink {
         start()
         let peer = request.target.description
         guard descriptor != nil else { throw .controllerGone("\(port)", .connect, peer) }
@@ -36,7 +38,7 @@ extension HCIController {
         }
         let (result, link) = await create(
             ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind), descriptor,
-            LinkSettings(passkey: request.passkey), request.target.name ?? peer)
+            LinkSettings(passkey: request.passkey, options: options), request.target.name ?? peer)
         passTurn()
         guard let link else {
             throw GATTError(result, adapter: "\(port)", peer) ?? .controllerGone("\(port)", .connect, peer)
@@ -78,10 +80,11 @@ extension HCIController {
     // MARK: Finding
 
     /// The address to connect to; nil when the task is cancelled or the controller is lost. A full address needs no
-    /// search: the controller waits for its advertisement.
+    /// search: the controller waits for its advertisement. That of a device that may advertise another one is looked for.
     private func find(_ target: BLETarget) async -> DeviceAddress? {
         if case .address(let address) = target, let kind = address.kind {
-            return DeviceAddress(address.value, kind == .public ? .public : .random)
+            let address = DeviceAddress(address.value, kind == .public ? .public : .random)
+            if !mayBePrivate(address) { return address }
         }
         let serial = takeSerial()
         let found = await withTaskCancellationHandler {
@@ -109,7 +112,7 @@ extension HCIController {
 
     func heard(_ report: AdvertisingReport) {
         guard let sighting = sightings.reportReceived(report, now: loop.now), sighting.isConnectable else { return }
-        for (serial, seeker) in seekers where seeker.target.matches(sighting) {
+        for (serial, seeker) in seekers where seeker.target.matches(sighting, identity(of: sighting.address)) {
             seekers[serial] = nil
             seeker.continuation.resume(returning: sighting.address)
         }
@@ -182,11 +185,14 @@ extension HCIController {
             guard case .connected(let connection) = result, let descriptor else {
                 return connecting.continuation.resume(returning: (result, nil))
             }
+            let identity = identity(of: connection.peer)
+            let bond = bond(of: identity)
             let link = HCILink(
-                self, connection, own: descriptor.ownAddress, peerName: connecting.peerName,
-                bond: bond(of: connection.peer), passkey: connecting.settings.passkey,
-                blockedUntil: attempts.blockedUntil(connection.peer, now: loop.now))
-            found[connecting.peerName] = connection.peer
+                self, connection, own: descriptor.ownAddress, peerName: connecting.peerName, bond: bond,
+                database: bond?.database ?? databases[identity],
+                tuning: connecting.settings.options.tuning(on: descriptor), passkey: connecting.settings.passkey,
+                blockedUntil: attempts.blockedUntil(identity, now: loop.now))
+            found[connecting.peerName] = identity
             begin(link)
             connecting.continuation.resume(returning: (result, link))
         }
@@ -198,10 +204,10 @@ extension BLETarget {
         if case .name(let name) = self { name } else { nil }
     }
 
-    fileprivate func matches(_ sighting: DeviceSightings.Sighting) -> Bool {
+    fileprivate func matches(_ sighting: DeviceSightings.Sighting, _ identity: DeviceAddress) -> Bool {
         switch self {
         case .name(let name): sighting.name == name
-        case .address(let address): address.matches(BLEAddress(sighting.address))
+        case .address(let address): address.matches(BLEAddress(identity))
         }
     }
 }

@@ -26,6 +26,7 @@ actor HCIController {
 
     struct LinkSettings: Sendable {
         var passkey: BLEPasskey?
+        var options = HCILinkOptions()
     }
 
     nonisolated let loop: EventLoop
@@ -48,6 +49,9 @@ actor HCIController {
     var outbound: ACLTransmitStateMachine?
     var sightings = DeviceSightings()
     var attempts = PairingAttemptPolicy()
+    var resolver = IdentityResolver()
+    /// Attributes of devices without a bond, for as long as this program runs.
+    var databases: [DeviceAddress: RemoteDatabase] = [:]
     /// What it is and can do; nil while it cannot be used.
     var descriptor: ControllerDescriptor?
     var links: [ConnectionHandle: HCILink] = [:]

@@ -34,6 +34,11 @@ extension GATTError {
         GATTError(.linkLost, .notConnected, "the link to \(peer) has ended", operation, peer)
     }
 
+    /// What was stored of the device's attributes has turned out wrong; the next link looks for them.
+    static func handlesMoved(_ operation: HCIOperation, _ peer: String) -> GATTError {
+        GATTError(.linkLost, .linkClosed, "\(peer) has other attributes than before", operation, peer)
+    }
+
     init(_ failure: GATTFailure, _ operation: HCIOperation, _ peer: String) {
         switch failure {
         case .refused(let code, _) where code.asksForSecurity:

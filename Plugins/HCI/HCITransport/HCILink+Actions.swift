@@ -19,13 +19,14 @@ extension HCILink {
         case .sendFrame(let frame): send(frame)
         case .sendCommand(let command): controller.assumeIsolated { $0.send(command, .link(self)) }
         case .finish(let waiter, let result): waiter.resume(returning: result)
-        case .deliver(let delivery): notificationHandlers[delivery.handle]?(Data(delivery.value))
+        case .deliver(let delivery):
+            notificationHandlers[delivery.handle]?(Data(delivery.value))
+            if delivery.isIndication { follow(cache.indicationReceived(delivery.handle)) }
         case .serve, .finishProcedure, .finishParameterRequest, .askForPasskey: answerUnasked(action)
         case .preparePairing: preparePairing()
         case .secured(let protection): secured(.success(protection))
         case .storeBond(let bond):
-            self.bond = bond
-            controller.assumeIsolated { $0.store(bond) }
+            keep(bond)
         case .forgetBond: secured(.failure(staleBond))
         case .failSecurity(let failure):
             if case .linkEnded = failure {} else { blockPairing() }
@@ -46,9 +47,10 @@ extension HCILink {
         if offer(frame) == .full { perform(machine.disconnectRequested(now: loop.now)) }
     }
 
-    func offer(_ frame: L2CAPFrame) -> ACLTransmitStateMachine.Admission {
+    func offer(_ frame: L2CAPFrame, isValue: Bool = false) -> ACLTransmitStateMachine.Admission {
         controller.assumeIsolated { controller in
-            let admission = controller.outbound?.frameRequested(frame.bytes, on: handle) ?? .noLink
+            let admission =
+                controller.outbound?.frameRequested(frame.bytes, on: handle, isValue: isValue) ?? .noLink
             controller.sendPackets()
             return admission
         }

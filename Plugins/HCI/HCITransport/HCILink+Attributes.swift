@@ -14,21 +14,32 @@ extension HCILink {
     /// taken back, and its own deadline ends it.
     func request(_ procedure: GATTProcedure, _ operation: HCIOperation) async throws(GATTError) -> GATTResult {
         try requireUp(operation)
-        let result = await withCheckedContinuation { (waiter: AttributeWaiter) in
+        switch await ask(procedure) {
+        case .success(let value): return value
+        case .failure(let failure): throw error(failure, operation)
+        }
+    }
+
+    /// The same, with the failure as the device gave it.
+    func ask(_ procedure: GATTProcedure) async -> Result<GATTResult, GATTFailure> {
+        await withCheckedContinuation { (waiter: AttributeWaiter) in
             self.perform(self.machine.procedureRequested(procedure, waiter: waiter, now: self.loop.now))
         }
-        switch result {
-        case .success(let value): return value
-        case .failure(.bearerEnded): throw end ?? .linkClosed(operation, peerName)
-        case .failure(let failure): throw GATTError(failure, operation, peerName)
+    }
+
+    private func error(_ failure: GATTFailure, _ operation: HCIOperation) -> GATTError {
+        if case .bearerEnded = failure { return end ?? .linkClosed(operation, peerName) }
+        if case .refused(let code, _) = failure, cache.refused(code) == .forgetAndEnd {
+            follow(.forgetAndEnd)
+            return .handlesMoved(operation, peerName)
         }
+        return GATTError(failure, operation, peerName)
     }
 
     func discoverServices(_ uuids: [BluetoothUUID]) async throws(GATTError) -> [GATTService] {
         var found: [GATTService] = []
         for uuid in uuids {
-            guard case .services(let list) = try await request(.discoverService(uuid), .discover) else { continue }
-            for service in list {
+            for service in try await discoverService(uuid) {
                 let id = "\(service.range.first)-\(service.range.last)"
                 services[id] = service
                 found.append(GATTService(uuid: service.uuid, id: id))
@@ -39,9 +50,7 @@ extension HCILink {
 
     func discoverCharacteristics(of service: GATTService) async throws(GATTError) -> [GATTCharacteristic] {
         guard let range = services[service.id]?.range else { throw unknown("service \(service.uuid)", .discover) }
-        guard case .characteristics(let list) = try await request(.discoverCharacteristics(range), .discover) else {
-            return []
-        }
+        let list = try await discoverCharacteristics(in: range)
         var found: [GATTCharacteristic] = []
         for (index, entry) in list.enumerated() {
             // Up to the next declaration everything belongs to this one (Vol 3 Part G §3.3).
@@ -60,27 +69,22 @@ extension HCILink {
         guard let entry = characteristics[characteristic.id] else {
             throw unknown("characteristic \(characteristic.uuid)", .subscribe)
         }
-        var descriptors: [ATTPacket.TypedHandle] = []
-        if entry.value < entry.last,
-            case .descriptors(let list) = try await request(
-                .discoverDescriptors(.init(entry.value + 1, entry.last)), .subscribe)
-        {
-            descriptors = list
-        }
-        guard let configuration = descriptors.first(where: { $0.type == .clientConfiguration }) else {
+        guard let configuration = try await discoverConfiguration(of: entry.value, last: entry.last) else {
             throw unknown("subscription to \(characteristic.uuid)", .subscribe)
         }
         // Before the request: the first values may come before its answer.
         notificationHandlers[entry.value] = handler
         let value: [UInt8] = characteristic.properties.contains(.notify) ? [1, 0] : [2, 0]
         do throws(GATTError) {
-            _ = try await request(.write(configuration.handle, value), .subscribe)
+            _ = try await request(.write(configuration, value), .subscribe)
         } catch {
             notificationHandlers[entry.value] = nil
             throw error
         }
         // Closed meanwhile: nobody is told any more.
         if isClosing { notificationHandlers[entry.value] = nil }
+        cache.configurationFound(configuration, of: entry.value)
+        setUpFinished()
     }
 
     func maximumWriteLength(of characteristic: GATTCharacteristic) throws(GATTError) -> Int {
@@ -102,11 +106,31 @@ extension HCILink {
         guard let frame = machine.writeCommand(entry.value, Array(value)) else {
             throw GATTError(.valueTooLong, .write, peerName)
         }
-        while offer(frame) == .full {
-            await withCheckedContinuation { self.roomWaiters.append($0) }
+        // Returns when it is queued: a caller that writes on keeps the controller's buffers full.
+        while offer(frame, isValue: true) == .full {
+            await waitForRoom()
             if Task.isCancelled { throw .cancelled(.write, peerName) }
             try requireUp(.write)
         }
+    }
+
+    /// Until packets have gone, the link has ended, or the task is cancelled.
+    private func waitForRoom() async {
+        nextRoomSerial += 1
+        let serial = nextRoomSerial
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if Task.isCancelled { return continuation.resume() }
+                self.roomWaiters.append((serial, continuation))
+            }
+        } onCancel: { [loop] in
+            loop.perform { self.assumeIsolated { $0.stopWaitingForRoom(serial) } }
+        }
+    }
+
+    private func stopWaitingForRoom(_ serial: UInt64) {
+        guard let index = roomWaiters.firstIndex(where: { $0.serial == serial }) else { return }
+        roomWaiters.remove(at: index).continuation.resume()
     }
 
     private func unknown(_ thing: String, _ operation: HCIOperation) -> GATTError {

@@ -8,7 +8,7 @@ internal import MeshLoop
 internal import MeshTransportAPI
 
 /// One link of a controller: the driver of its ``LinkStateMachine``. Aspects in files of their own: `+Actions`, `+Attributes`,
-/// `+Security`.
+/// `+Security`, `+Cache`, `+Diagnostics`.
 actor HCILink: GATTLink {
     typealias AttributeWaiter = CheckedContinuation<Result<GATTResult, GATTFailure>, Never>
 
@@ -23,6 +23,12 @@ actor HCILink: GATTLink {
     nonisolated var handle: ConnectionHandle { connection.handle }
     var machine: LinkStateMachine<AttributeWaiter>
     var bond: Bond?
+    /// Which handles are known.
+    var cache: GATTCacheStateMachine
+    /// Learns what makes the next link quicker.
+    var learner: Task<Void, Never>?
+    /// How many requests it took until the link was in use; nil before.
+    var setUpRequests: Int?
     var timer: LoopTimer?
     /// Why it has ended.
     var end: GATTError?
@@ -31,8 +37,9 @@ actor HCILink: GATTLink {
     var disconnectionHandler: (@Sendable (GATTError) -> Void)?
     var closers: [CheckedContinuation<Void, Never>] = []
     var securers: [CheckedContinuation<Result<AttributeDatabase.Protection, GATTError>, Never>] = []
-    /// Waits for room in the queue to the controller.
-    var roomWaiters: [CheckedContinuation<Void, Never>] = []
+    /// Wait for room in the queue to the controller.
+    var roomWaiters: [(serial: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
+    var nextRoomSerial: UInt64 = 0
     /// By the handle of the value.
     var notificationHandlers: [UInt16: @Sendable (Data) -> Void] = [:]
     /// Services that were found, by ``GATTService/id``.
@@ -42,7 +49,8 @@ actor HCILink: GATTLink {
 
     init(
         _ controller: HCIController, _ connection: ConnectionComplete, own: DeviceAddress, peerName: String,
-        bond: Bond?, passkey: BLEPasskey?, blockedUntil: Duration?
+        bond: Bond?, database: RemoteDatabase?, tuning: LinkTuningStateMachine.Configuration, passkey: BLEPasskey?,
+        blockedUntil: Duration?
     ) {
         loop = controller.loop
         self.controller = controller
@@ -51,22 +59,25 @@ actor HCILink: GATTLink {
         self.peerName = peerName
         self.bond = bond
         self.passkey = passkey
-        machine = LinkStateMachine(
-            connection,
-            configuration: .init(
-                security: .init(
-                    role: connection.role, bond: bond, requiresAuthentication: passkey != nil,
-                    blockedUntil: blockedUntil)))
+        cache = GATTCacheStateMachine(stored: database)
+        var configuration = LinkStateMachine<AttributeWaiter>.Configuration(
+            security: .init(
+                role: connection.role, bond: bond, requiresAuthentication: passkey != nil, blockedUntil: blockedUntil))
+        configuration.tuning = tuning
+        machine = LinkStateMachine(connection, configuration: configuration)
     }
+
+    /// The address that stays, where the peer has given one.
+    var identity: DeviceAddress { bond?.peer ?? connection.peer }
 
     var peer: GATTPeer {
-        GATTPeer(address: BLEAddress(connection.peer), isBonded: bond != nil)
+        GATTPeer(address: BLEAddress(identity), isBonded: bond != nil)
     }
 
-    /// What every link begins with: the keys that are there, long packets, a large MTU.
+    /// What every link begins with: the keys that are there, long packets, the fast mode, a large MTU.
     func setUp() async throws(GATTError) {
         if bond != nil { _ = try await secure() }
-        perform(machine.linkProcedureRequested(.setDataLength(.maximum), now: loop.now))
+        perform(machine.setUpBegan(now: loop.now))
         do throws(GATTError) {
             _ = try await request(.exchangeMTU, .connect)
         } catch {
@@ -96,7 +107,7 @@ actor HCILink: GATTLink {
     func packetsCompleted() {
         let waiters = roomWaiters
         roomWaiters = []
-        for waiter in waiters { waiter.resume() }
+        for waiter in waiters { waiter.continuation.resume() }
     }
 
     // MARK: The end

@@ -10,6 +10,7 @@ struct HCISettings: Sendable, Hashable {
     var controller: HCIPort
     /// Empty: bonds are forgotten at the end.
     var bondDirectory: String
+    var link: HCILinkOptions
 
     /// The option table of the module.
     static let options: [OptionSpec] =
@@ -20,7 +21,7 @@ struct HCISettings: Sendable, Hashable {
             OptionSpec(
                 "bond_dir", .string, default: "/var/lib/meshhost",
                 help: "The folder that the keys of paired devices are kept in, in a file for each controller."),
-        ] + BLETransportSettings.securityOptions + BLETransportSettings.deadlineOptions
+        ] + HCILinkOptions.options + BLETransportSettings.securityOptions + BLETransportSettings.deadlineOptions
 
     /// Reads validated options; with issues there are no settings.
     static func read(_ options: OptionValues) -> (settings: HCISettings?, issues: [OptionIssue]) {
@@ -33,9 +34,11 @@ struct HCISettings: Sendable, Hashable {
                     option: "controller", message: "\"\(options.string("controller"))\" is no controller",
                     hint: "for example unix:/run/hci0 or tcp:127.0.0.1:9000"))
         }
-        guard let transport, let controller, issues.isEmpty else { return (nil, issues) }
+        let link = HCILinkOptions.read(options, &issues)
+        guard let transport, let controller, let link, issues.isEmpty else { return (nil, issues) }
         return (
-            HCISettings(transport: transport, controller: controller, bondDirectory: options.string("bond_dir")), []
+            HCISettings(
+                transport: transport, controller: controller, bondDirectory: options.string("bond_dir"), link: link), []
         )
     }
 }

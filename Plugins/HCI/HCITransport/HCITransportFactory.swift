@@ -36,7 +36,7 @@ public struct HCITransportFactory: TransportFactory {
         return BLETransport(
             loop: loop,
             central: HCICentral(
-                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory),
+                controllers: controllers, port: hci.controller, bondDirectory: hci.bondDirectory, options: hci.link),
             settings: hci.transport,
             environment: settings.environment)
     }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+internal import MeshBluetoothStack
+
+/// Who devices are behind the addresses they use, and what is known of them.
+extension HCIController {
+    /// How many devices without a bond have their attributes kept.
+    private static let databaseLimit = 64
+
+    /// The address that stays, for a bonded device that uses a private one: controllers know few keys, or none, and none of
+    /// a bond that was made after their bring-up.
+    func identity(of address: DeviceAddress) -> DeviceAddress {
+        resolver.identity(of: address, among: book.identities)
+    }
+
+    /// Whether a device may use another address than its own: it has given a key for them.
+    func mayBePrivate(_ identity: DeviceAddress) -> Bool {
+        bond(of: identity)?.peerResolvingKey != nil
+    }
+
+    /// A link was paired: what is known by the address that it was made with belongs to the identity from here on.
+    func adopt(_ bond: Bond, from address: DeviceAddress) {
+        store(bond)
+        databases[address] = nil
+        for (name, peer) in found where peer == address { found[name] = bond.peer }
+    }
+
+    /// Keeps what was found of a device; nil forgets it. Without a bond only a hash is to be trusted: anybody can have the
+    /// address next time.
+    func store(_ database: RemoteDatabase?, of identity: DeviceAddress) {
+        if var bond = bond(of: identity) {
+            guard bond.database != database, let own = descriptor?.ownAddress else { return }
+            bond.database = database
+            book[own, identity] = bond
+            saveBonds()
+            return
+        }
+        guard case .hash? = database?.tag, !identity.isResolvablePrivate else {
+            databases[identity] = nil
+            return
+        }
+        if databases.count >= Self.databaseLimit { databases.removeAll() }
+        databases[identity] = database
+    }
+}
