@@ -26,7 +26,7 @@ struct HCIRadioTests {
     private static let profile = GATTSerialProfile.nordicUART
 
     /// Runs `body` with a link to the radio.
-    private static func withLink(
+    static func withLink(
         _ loop: EventLoop, _ actor: isolated LoopActor, bonds directory: String = "",
         _ body: (any GATTLink, HCICentral) async throws -> Void
     ) async throws {

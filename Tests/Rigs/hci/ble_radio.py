@@ -72,6 +72,10 @@ def arguments():
                        help="no bond survives a disconnection: the next encryption fails with 0x06")
     radio.add_argument("--early", action="store_true", default=None,
                        help="a notification between the CCCD write and its response")
+    radio.add_argument("--private", action="store_true", default=None,
+                       help="advertise resolvable private addresses")
+    radio.add_argument("--no-hash", dest="database_hash", action="store_false", default=None,
+                       help="no Database Hash, as on both firmware families")
     radio.add_argument("--repeat-ms", type=int, help="restart advertising so often; btvirt does not repeat it")
     radio.add_argument("--bridge", metavar="HOST:PORT",
                        help="forward frames to this companion radio instead of echoing")

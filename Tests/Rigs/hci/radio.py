@@ -8,9 +8,13 @@ Without a bridge it echoes, and obeys a few frames that tests send to RX:
     F1              answered with "echo:" F1 u32 frames u32 bytes counted since the last F1 of this link
     F2 u16 n, len   n notifications of len bytes: F2, u16 number, zeros
     F3              the radio drops the link
+    F4              the same, and its handles move, as with another firmware
+    F5              the radio asks for 15-30 ms, latency 4, supervision 2 s
+    F6              it drops the link and takes another private address
     anything else   answered with "echo:" and the same bytes
 """
 import asyncio
+import secrets
 import struct
 from dataclasses import dataclass
 
@@ -18,6 +22,7 @@ from bumble import att, hci, smp
 from bumble.core import AdvertisingData, UUID
 from bumble.device import Device, DeviceConfiguration
 from bumble.gatt import Characteristic, CharacteristicValue, Service
+from bumble.gatt_server import Server
 from bumble.keys import MemoryKeyStore
 from bumble.pairing import PairingConfig, PairingDelegate
 
@@ -28,8 +33,8 @@ Properties = Characteristic.Properties
 
 # What the two firmware families differ in, as far as a host can see it.
 PRESETS = {
-    "esp32": dict(mtu=176, rx_props="write", legacy=False, gap_ms=60, cut=True),
-    "nrf52": dict(mtu=247, rx_props="both", legacy=True, tx_protected=True),
+    "esp32": dict(mtu=176, rx_props="write", legacy=False, gap_ms=60, cut=True, database_hash=False),
+    "nrf52": dict(mtu=247, rx_props="both", legacy=True, tx_protected=True, database_hash=False),
 }
 
 
@@ -51,6 +56,8 @@ class RadioSettings:
     hci: str = ""                  # Bumble transport of a controller of its own, else it is in the air of this process
     repeat_ms: int = 0             # restart advertising so often, on controllers that do not repeat it by themselves
     advertise: bool = True
+    database_hash: bool = True     # Database Hash and Service Changed
+    private: bool = False          # advertises resolvable private addresses
 
     @classmethod
     def parse(cls, defaults, text):
@@ -90,7 +97,10 @@ class Radio:
         self.bridge = CompanionBridge(settings.bridge, self.notify, self.log) if settings.bridge else None
         self.device = Device.from_config_with_hci(
             DeviceConfiguration(name=settings.name, address=hci.Address(settings.address), keystore=None,
-                                advertising_interval_min=100, advertising_interval_max=100), source, sink)
+                                advertising_interval_min=100, advertising_interval_max=100,
+                                gatt_service_enabled=settings.database_hash, irk=secrets.token_bytes(16),
+                                le_privacy_enabled=settings.private, le_rpa_timeout=0), source, sink)
+        self.firmware = 1
         self.controller = None                   # this process's own, if it is one
         self.repeating = None
         self.advertised = False                  # whether it should be
@@ -122,6 +132,24 @@ class Radio:
             for attribute in self.device.gatt_server.attributes:
                 if attribute.type == UUID.from_16_bits(0x2902) and attribute.handle == self.tx.handle + 1:
                     attribute.permissions |= notify
+
+    def _move_handles(self):
+        """Another firmware has services of its own before these. Links that are open keep the old ones."""
+        self.firmware += 1
+        self.device.gatt_server = Server(self.device)
+        self.device.gatt_server.max_mtu = self.settings.mtu
+        self.device.add_services([Service(UUID.from_16_bits(0xFE00 + n), []) for n in range(self.firmware)])
+        self.device.add_default_services(add_gatt_service=self.settings.database_hash)
+        self._add_service()
+
+    async def _change_address(self, connection):
+        async with self.advertiser:
+            await self.device.stop_advertising()
+            await connection.disconnect()
+            self.device.random_address = hci.Address.generate_private_address(self.device.irk)
+            await self.device.send_command(hci.HCI_LE_Set_Random_Address_Command(
+                random_address=self.device.random_address))
+        await self.advertise(True)
 
     def _set_pairing(self):
         mitm = self.settings.security == "passkey"
@@ -295,6 +323,13 @@ class Radio:
             await self.burst(*struct.unpack_from("<HB", value, 1))
         elif value[:1] == b"\xf3":
             await connection.disconnect()
+        elif value[:1] == b"\xf4":
+            self._move_handles()
+            await connection.disconnect()
+        elif value[:1] == b"\xf5":
+            await connection.update_parameters(15, 30, 4, 2000, use_l2cap=True)
+        elif value[:1] == b"\xf6":
+            await self._change_address(connection)
         else:
             await self.notify(b"echo:" + value)
 
