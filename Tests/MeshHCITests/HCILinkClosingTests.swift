@@ -20,7 +20,8 @@ struct HCILinkClosingTests {
             status: .success, handle: handle, role: .central, peer: DeviceAddress(0xC011_2233_4455, .random),
             parameters: .init(interval: 24, latency: 0, supervisionTimeout: 500))
         let link = HCILink(
-            controller, connection, own: DeviceAddress(1, .public), peerName: "Roof", bond: nil, passkey: nil,
+            controller, connection, own: DeviceAddress(1, .public), peerName: "Roof", bond: nil,
+            database: nil, tuning: .init(), passkey: nil,
             blockedUntil: nil)
         controller.here { controller in
             controller.outbound = ACLTransmitStateMachine(.init(buffers: .init(packetLength: 27, count: 1)))
