@@ -47,6 +47,7 @@ extension HCIController {
         } else {
             findings.append(problem)
         }
+        if let poor = quality.finding("\(port)", now: loop.now) { findings.append(poor) }
         if let bondTrouble {
             findings.append(
                 Finding(
