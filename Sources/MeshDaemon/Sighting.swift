@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import Glibc
 internal import MeshConfig
 internal import MeshTransportAPI
 internal import MeshWire
@@ -13,7 +14,7 @@ struct Sighting: Equatable {
     /// In dBm.
     var signal: Int?
     var kind: DeviceKind
-    /// The configured device with this address.
+    /// The configured device that this is.
     var device: String?
     var advertisement: [UInt8]
 
@@ -34,7 +35,15 @@ struct KnownDevices: Sendable {
         var name: String
         var module: String
         var address: String?
+        /// Of a file, such as a serial port; may be a link to it.
+        var path: String?
         var advertisedName: String?
+
+        func isMeant(_ address: String, _ name: String) -> Bool {
+            if let known = self.address { return known.lowercased() == address.lowercased() }
+            if let path { return KnownDevices.isOneFile(path, address) }
+            return advertisedName == name && !name.isEmpty
+        }
     }
 
     private let devices: [Known]
@@ -42,8 +51,8 @@ struct KnownDevices: Sendable {
     init(_ config: HostConfig) {
         devices = config.devices.map {
             Known(
-                name: $0.name, module: $0.module, address: $0.text(ofOption: "address")?.lowercased(),
-                advertisedName: $0.text(ofOption: "name"))
+                name: $0.name, module: $0.module, address: $0.text(ofOption: "address"),
+                path: $0.text(ofOption: "path"), advertisedName: $0.text(ofOption: "name"))
         }
     }
 
@@ -51,13 +60,25 @@ struct KnownDevices: Sendable {
     func sighting(_ result: ScanResult, _ module: String) -> Sighting {
         let (data, _) = AdvertisingData.decode(result.advertisement)
         let name = result.name.isEmpty ? data.localName?.text ?? "" : result.name
-        let address = result.address.lowercased()
-        let device = devices.first {
-            $0.module == module && ($0.address.map { $0 == address } ?? ($0.advertisedName == name && !name.isEmpty))
-        }
+        let device = devices.first { $0.module == module && $0.isMeant(result.address, name) }
         return Sighting(
             module: module, address: result.address.shownFromAir, name: name.shownFromAir, signal: result.rssi,
             kind: DeviceKind(data, name: name), device: device?.name, advertisement: result.advertisement)
+    }
+
+    /// Whether two paths lead to one file now: a port has a name of its own, and some that udev gives it.
+    private static func isOneFile(_ first: String, _ second: String) -> Bool {
+        if first == second { return true }
+        // What was heard over the air is an address, and no path.
+        guard second.hasPrefix("/"), let one = resolved(first), let other = resolved(second) else { return false }
+        return one == other
+    }
+
+    /// Nil: it leads nowhere.
+    private static func resolved(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 }
 

@@ -72,6 +72,27 @@ struct SightingTests {
         #expect(device("cc:dd", "MeshCore-hill") == "hill")
         #expect(device("cc:dd", "") == nil)
     }
+
+    @Test func `configured devices are known by the file that their path leads to`() {
+        // On every Linux `/proc/self/root` is a link to `/`, as udev's names are links to ports.
+        let link = "/proc/self/root/dev/null"
+        var attic = DeviceConfig(name: "attic", module: "serial")
+        attic.options["path"] = .value(.string(link))
+        var shed = DeviceConfig(name: "shed", module: "serial")
+        shed.options["path"] = .value("/dev/unplugged")
+        var config = HostConfig()
+        config.devices = [attic, shed]
+        let known = KnownDevices(config)
+        func device(_ address: String, module: String = "serial") -> String? {
+            known.sighting(ScanResult(address: address, name: "Acme"), module).device
+        }
+        #expect(device(link) == "attic")
+        #expect(device("/dev/null") == "attic")
+        #expect(device("/dev/null", module: "other") == nil)
+        #expect(device("/dev/full") == nil)
+        #expect(device("/dev/unplugged") == "shed")
+        #expect(device("null") == nil)
+    }
 }
 
 struct DoctorTests {
