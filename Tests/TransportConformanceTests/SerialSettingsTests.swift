@@ -49,6 +49,18 @@ struct SerialSettingsTests {
         #expect(issues.first?.hint?.isEmpty == false)
     }
 
+    @Test(
+        arguments: [
+            (["path": "/dev/ttyACM0"], "/dev/ttyACM0"), (["path": "/dev/ttyACM0", "baud": 9_600], "/dev/ttyACM0"),
+            (["usb": "239A:8029"], "USB device 239a:8029"), (["path": "ttyACM0"], nil),
+        ] as [([String: JSONValue], String?)])
+    func `two devices at one port are one`(written: [String: JSONValue], identity: String?) async throws {
+        let thread = LoopThread()
+        let factory = SerialTransportFactory(loop: thread.loop)
+        #expect(factory.identity(factory.check(written).values) == identity)
+        try await thread.shutDown()
+    }
+
     @Test func `an identity is written as it is read`() {
         for text in ["239a:8029", "0403:6001:A:B", "0001:000a:x y"] {
             #expect(USBIdentity(text).map { "\($0)" } == text)

@@ -19,8 +19,7 @@ struct HCISettings: Sendable, Hashable {
             OptionSpec(
                 "controller", .string, default: "",
                 help:
-                    "The controller, which nobody else may use: hciN of this machine, or H4 at unix:PATH, tcp:HOST:PORT or "
-                    + "h4:PATH@BAUD."
+                    "The controller, which nobody else may use: hciN, or H4 at unix:PATH, tcp:HOST:PORT or h4:PATH@BAUD."
             ),
             OptionSpec(
                 "bond_dir", .string, default: "/var/lib/meshhost",

@@ -29,6 +29,11 @@ public struct SerialTransportFactory: TransportFactory, TransportClosing {
         SerialSettings.read(options).issues
     }
 
+    /// Its port, as it is written: one program at a time has a port. Where a path leads to is not looked at.
+    public func identity(_ options: OptionValues) -> String? {
+        SerialSettings.read(options).settings?.choice.description
+    }
+
     public func makeTransport(_ settings: TransportSettings) throws(MeshError) -> any MeshTransport {
         let (serial, issues) = SerialSettings.read(settings.options)
         guard let serial else {
