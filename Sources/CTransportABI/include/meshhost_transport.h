@@ -167,8 +167,8 @@ typedef struct mh_host_api {
   void (*link_up)(mh_host_ctx *, mh_link, uint32_t max_frame, mh_str peer);
 
   /* The link ended; the last word about this link but MH_EVENT_ADAPTER, exactly once for every connect that returned
-   * MH_OK. Before link_up it says that the attempt failed. why is MH_ECANCELED when it answers disconnect, else an error; detail says for a
-   * person what failed and what to try. Sends still unanswered end with it. */
+   * MH_OK. Before link_up it says that the attempt failed. why is MH_ECANCELED when it answers disconnect, else an error;
+   * detail says for a person what failed and what to try. Sends still unanswered end with it. */
   void (*link_down)(mh_host_ctx *, mh_link, mh_status why, mh_str detail);
 
   /* After send has answered MH_AGAIN: there is room again. */
