@@ -34,7 +34,10 @@ let package = Package(
             swiftSettings: settings,
             // Shows the entry function and nothing else: two modules must not see each other's symbols.
             linkerSettings: [.unsafeFlags(["-Xlinker", "--version-script=\(sdk)/module-exports.map"])]),
-        .testTarget(name: "KISSTransportTests", dependencies: ["KISSTransport"], swiftSettings: settings),
+        .testTarget(
+            name: "KISSTransportTests",
+            dependencies: ["KISSTransport", .product(name: "MeshTransportTesting", package: "sdk")],
+            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

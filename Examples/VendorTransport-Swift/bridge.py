@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import os
 import pty
+import signal
 import sys
 import tty
 
@@ -41,10 +42,22 @@ async def to_radio(master, writer):
 async def from_radio(master, reader):
     with contextlib.suppress(asyncio.IncompleteReadError):
         while (start := await reader.readexactly(3))[:1] == b">":
-            frame = encoded(await reader.readexactly(int.from_bytes(start[1:], "little")))
-            # Blocking: a terminal that nobody reads holds the radio back.
-            while frame:
-                frame = frame[os.write(master, frame):]
+            await write(master, encoded(await reader.readexactly(int.from_bytes(start[1:], "little"))))
+
+
+async def write(master, data):
+    """Waits while the terminal is full: one that nobody reads holds the radio back."""
+    loop, room = asyncio.get_running_loop(), asyncio.Event()
+    while data:
+        try:
+            data = data[os.write(master, data):]
+        except BlockingIOError:
+            room.clear()
+            loop.add_writer(master, room.set)
+            try:
+                await room.wait()
+            finally:
+                loop.remove_writer(master)
 
 
 async def main(link, address):
@@ -52,6 +65,9 @@ async def main(link, address):
     # The other end stays open here, so that the terminal outlives the hosts that come and go.
     master, slave = pty.openpty()
     tty.setraw(slave)
+    os.set_blocking(master, False)
+    # The link goes with the bridge, as a port goes with its device.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asyncio.current_task().cancel)
     reader, writer = await asyncio.open_connection(host, int(port))
     with contextlib.suppress(FileNotFoundError):
         os.unlink(link)
@@ -60,6 +76,7 @@ async def main(link, address):
     tasks = [asyncio.create_task(to_radio(master, writer)), asyncio.create_task(from_radio(master, reader))]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        print("the radio has closed the connection", flush=True)
     finally:
         os.unlink(link)
 
@@ -67,5 +84,9 @@ async def main(link, address):
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         asyncio.run(main(*sys.argv[1:]))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        pass
+    except OSError as error:
+        sys.exit(f"{sys.argv[2]}: {error.strerror}")

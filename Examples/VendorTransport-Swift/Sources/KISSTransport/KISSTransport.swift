@@ -11,7 +11,7 @@ public import MeshTransportAPI
 ///                             └─ fails, disconnect ──▶ idle
 ///
 /// The actor runs on the host's loop, so calls between the two are plain calls, and nothing here needs a lock.
-public actor KISSTransport: MeshTransport {
+public actor KISSTransport: MeshTransport, TransportDiagnosing {
     private final class Link {
         let stream: LoopStream
         let inbox = FrameQueue()
@@ -37,6 +37,9 @@ public actor KISSTransport: MeshTransport {
     private nonisolated let environment: TransportEnvironment
     private var attempt: Task<Void, any Error>?
     private var link: Link?
+    private var bytesReceived: Int64 = 0
+    private var framesReceived: Int64 = 0
+    private var framesSent: Int64 = 0
 
     public init(loop: EventLoop, line: SerialLine, environment: TransportEnvironment) {
         self.loop = loop
@@ -68,18 +71,22 @@ public actor KISSTransport: MeshTransport {
             do throws(LoopError) {
                 stream = try await LoopStream.open(line, on: loop)
             } catch {
-                throw MeshError(opening: line.path, error)
+                throw Task.isCancelled ? cancelled() : MeshError(opening: line.path, error)
             }
             // What is opened cannot be interrupted, but need not be kept.
             if Task.isCancelled {
                 stream.close()
-                throw MeshError(.cancelled, "opening \(line.path) was cancelled")
+                throw cancelled()
             }
             up(stream)
         } catch {
             environment.linkEvents(.phase(.idle))
             throw error
         }
+    }
+
+    private func cancelled() -> MeshError {
+        MeshError(.cancelled, "opening \(line.path) was cancelled")
     }
 
     private func up(_ stream: LoopStream) {
@@ -138,7 +145,11 @@ public actor KISSTransport: MeshTransport {
 
     private func received(_ bytes: UnsafeRawBufferPointer, _ link: Link) {
         let skipped = link.decoder.skippedBytes
-        link.decoder.bytesReceived(bytes) { link.inbox.put(Data($0)) }
+        bytesReceived += Int64(bytes.count)
+        link.decoder.bytesReceived(bytes) {
+            framesReceived += 1
+            link.inbox.put(Data($0))
+        }
         if link.decoder.skippedBytes > skipped {
             environment.linkEvents(.bytesSkipped(count: link.decoder.skippedBytes - skipped))
         }
@@ -159,9 +170,23 @@ public actor KISSTransport: MeshTransport {
         }
         do throws(LoopError) {
             try await link.stream.write(KISS.encode(data))
+            framesSent += 1
         } catch {
+            // A port that is not read just now does not tell of its end.
+            lost(link, error)
             throw MeshError(.linkClosed, "\(line.path) took no frame: \(error.detail)")
         }
+    }
+
+    // MARK: Facts
+
+    /// For `meshhost device NAME --json`; nothing that was sent, nothing secret.
+    public func diagnostics() -> JSONValue {
+        [
+            "path": .string(line.path), "connected": .bool(isConnected), "bytes_received": .int(bytesReceived),
+            "frames_received": .int(framesReceived), "frames_sent": .int(framesSent),
+            "bytes_skipped": .int(Int64(link?.decoder.skippedBytes ?? 0)),
+        ]
     }
 }
 
