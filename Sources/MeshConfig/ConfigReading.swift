@@ -36,6 +36,8 @@ public struct ConfigInput: Sendable {
 public struct ConfigReading: Sendable {
     /// Nil with any error.
     public var config: HostConfig?
+    /// Where a daemon that runs with this config listens, whatever else is wrong with it: it may have been changed since.
+    public var controlSocket: String
     /// Errors and warnings in the order of the sources.
     public var diagnostics: [ConfigDiagnostic]
 }
@@ -81,6 +83,7 @@ extension HostConfig {
         var reader = HostConfigReader(diagnostics: diagnostics, isComplete: isComplete, modules: modules)
         let config = reader.read(layers.root)
         let found = reader.diagnostics.finished(texts: input.texts, overrides: sources)
-        return ConfigReading(config: found.hasErrors ? nil : config, diagnostics: found)
+        return ConfigReading(
+            config: found.hasErrors ? nil : config, controlSocket: config.daemon.controlSocket, diagnostics: found)
     }
 }

@@ -244,6 +244,6 @@ public struct HostProgram {
         // An empty variable is what a unit file leaves of an unset one.
         let named = environment["MESHHOST_CONTROL"].flatMap { $0.isEmpty ? nil : $0 }
         if let path = options.controlSocket ?? named { return path }
-        return withCatalog { source.read($0) }.config?.daemon.controlSocket ?? DaemonConfig().controlSocket
+        return withCatalog { source.read($0) }.controlSocket
     }
 }

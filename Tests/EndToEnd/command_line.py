@@ -206,6 +206,11 @@ async def an_empty_variable_names_no_socket(rig):
     host = await _running(rig)
     status, _, err = await host.cli("devices", "--config", host.config, env={"MESHHOST_CONTROL": ""})
     equal(status, 0, err)
+    # The daemon is found by a config that is wrong by now, and says so itself.
+    with open(host.config, "a", encoding="utf-8") as file:
+        file.write("wrong = 1\n")
+    status, _, err = await host.cli("reload", "--config", host.config, env={"MESHHOST_CONTROL": ""})
+    equal(status, 78, err)
 
 
 async def a_type_that_no_event_has_is_refused_with_the_nearest(rig):

@@ -21,6 +21,22 @@ import Testing
         #expect(try rendered == String(decoding: Fixtures.bytes(expected), as: UTF8.self))
     }
 
+    @Test func `the daemon's socket is found in a broken config, too`() {
+        let reading = read(
+            """
+            [daemon]
+            control_socket = "/tmp/control.sock"
+
+            [[device]]
+            name = "roof"
+            module = "missing"
+            """)
+        #expect(reading.config == nil)
+        #expect(reading.controlSocket == "/tmp/control.sock")
+        #expect(read("daemon = 1").controlSocket == DaemonConfig().controlSocket)
+        #expect(read("[daemon").controlSocket == DaemonConfig().controlSocket)
+    }
+
     @Test func `there are at least 60 of them`() {
         #expect(Fixtures.names(in: "Broken", suffix: ".toml").count >= 60)
     }
