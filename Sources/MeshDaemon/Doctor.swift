@@ -50,7 +50,9 @@ enum Doctor {
         case "breaker-open":
             return find(.problem, text, "see that the device is on and near; it is tried again now and then")
         case "adapter":
-            return find(.problem, last.map { "\(text): \($0)" } ?? text, "switch the adapter or the network on")
+            return find(
+                .problem, last.map { "\(text): \($0)" } ?? text,
+                "switch the adapter or the network on, or plug the device in")
         case "backoff" where failures > 1:
             return find(.problem, text, "see that the device is on and near; it is tried again")
         default: break

@@ -167,6 +167,9 @@ struct SerialTransportTests {
             let free = await factory.examine([Self.device(terminal.path)]).first
             #expect(free?.severity == .ok)
             #expect(free?.subject == "roof")
+            let folder = await factory.examine([Self.device("/dev")]).first
+            #expect(folder?.severity == .problem)
+            #expect(folder?.message == "/dev is no serial port")
             let missing = await factory.examine([Self.device("/dev/serial/by-id/nothing")]).first
             #expect(missing?.severity == .problem)
             #expect(missing?.advice?.hasPrefix("plug the radio in") == true)

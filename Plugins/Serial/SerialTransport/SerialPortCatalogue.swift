@@ -61,6 +61,12 @@ struct SerialPortCatalogue: Sendable {
         path(of: choice).map { access(root + $0, R_OK | W_OK) == 0 } ?? false
     }
 
+    /// Whether a path leads to a device, and not to a file or a folder.
+    func isDevice(_ path: String) -> Bool {
+        var facts = stat()
+        return stat(root + path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFCHR
+    }
+
     /// The deepest folder that exists on the way to where a choice would appear.
     func folderToWatch(for choice: SerialChoice) -> String {
         guard case .path(let path) = choice else { return root + "/dev" }

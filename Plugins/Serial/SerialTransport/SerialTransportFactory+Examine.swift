@@ -30,6 +30,11 @@ extension SerialPortCatalogue {
                     ? "plug the radio in; there is no serial port on this machine"
                     : "plug the radio in, or use another port: \(ports.map(\.path).joined(separator: ", "))")
         }
+        guard isDevice(path) else {
+            return Finding(
+                .problem, device, "\(path) is no serial port",
+                advice: "correct path: meshhost scan --module serial shows what is there")
+        }
         guard isUsable(choice) else {
             return Finding(
                 .problem, device, "no permission to open \(path)",
