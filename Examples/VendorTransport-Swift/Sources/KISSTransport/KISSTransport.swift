@@ -198,6 +198,9 @@ extension MeshError {
             self.init(
                 .connectionFailed, "there is no \(path); is the device plugged in? `ls /dev/serial/by-id` shows what is"
             )
+        // The host waits for a person after these two, and tries again after the others.
+        case .invalidArgument:
+            self.init(.configurationInvalid, "\(path) cannot be used: \(error.detail)")
         case .permissionDenied:
             self.init(.permissionDenied, "\(path) may not be opened; add the user to the group dialout")
         default: self.init(.connectionFailed, "\(path) cannot be opened: \(error.detail)")
