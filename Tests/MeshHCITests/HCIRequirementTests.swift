@@ -29,7 +29,7 @@ struct HCIRequirementTests {
                 await bench.controller.askForParameters(
                     address,
                     .init(
-                        minimumInterval: interval, maximumInterval: 24, latency: 4, supervisionTimeout: timeout))
+                        minimumInterval: interval, maximumInterval: interval, latency: 4, supervisionTimeout: timeout))
                 await until(actor.loop) { await bench.controller.supervisionTimeouts.count > before }
             }
             await until(actor.loop) { await bench.controller.supervisionTimeouts.last == 600 }
