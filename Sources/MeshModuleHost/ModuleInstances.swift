@@ -9,14 +9,14 @@ internal import MeshTransportAPI
 /// Used on the loop's thread only: that is what makes it Sendable.
 final class ModuleInstances: @unchecked Sendable {
     let loop: EventLoop
-    private let module: LoadedModule
+    private let module: any HostedModule
     private let log: LogSink
     private let settings: ModuleSettings
     private var shared: ModuleInstance?
     private var ofDevices: [String: ModuleInstance] = [:]
     private var isShutDown = false
 
-    init(module: LoadedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings) {
+    init(module: any HostedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings) {
         self.module = module
         self.loop = loop
         self.log = log
@@ -58,7 +58,7 @@ final class ModuleInstances: @unchecked Sendable {
         guard !isShutDown else {
             throw MeshError(.cancelled, "module \(module.descriptor.name) is being shut down")
         }
-        return try ModuleInstance.start(
+        return try ModuleInstance(
             module, loop: loop, log: log.adding([("module", module.descriptor.name)]), options: options,
             settings: settings)
     }

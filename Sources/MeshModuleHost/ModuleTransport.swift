@@ -47,7 +47,7 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
     private let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    private let module: LoadedModule
+    private let module: any HostedModule
     private let settings: TransportSettings
     private let limits: ModuleSettings
     private let instances: ModuleInstances
@@ -60,7 +60,7 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
     private var framesDropped = 0
     private var lastError: MeshError?
 
-    init(module: LoadedModule, settings: TransportSettings, limits: ModuleSettings, instances: ModuleInstances) {
+    init(module: any HostedModule, settings: TransportSettings, limits: ModuleSettings, instances: ModuleInstances) {
         loop = instances.loop
         self.module = module
         self.settings = settings
@@ -167,7 +167,7 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
             facts["frames_sent"] = .int(Int64(link.framesSent))
             facts["sends_under_way"] = .int(Int64(link.sends.acceptedCount))
             facts["sends_waiting"] = .int(Int64(link.sends.waitingCount))
-            facts["host"] = link.instance.diagnostics(of: link.id)
+            facts["host"] = await link.instance.diagnostics(of: link.id)
         }
         return .object(facts)
     }
