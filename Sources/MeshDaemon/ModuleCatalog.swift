@@ -15,6 +15,8 @@ final class ModuleCatalog {
     private let log: LogSink
     private var loader: ModuleLoader?
     private var factories: [String: ModuleTransportFactory] = [:]
+    /// Those of the modules that run in processes of their own.
+    private var isolated: [String: IsolatedModule] = [:]
     private var refusals: [String: ModuleStatus] = [:]
     /// Factories that were replaced because their module's file was; they serve old links until the end.
     private var replaced: [ModuleTransportFactory] = []
@@ -26,6 +28,8 @@ final class ModuleCatalog {
     }()
     /// Told of each module that is loaded or refused for the first time.
     var onChange: ((ModuleStatus) -> Void)?
+    /// Told of each process of a module that ended without being asked to.
+    var onCrash: ((ModuleCrash) -> Void)?
 
     init(loop: EventLoop, log: LogSink) {
         self.loop = loop
@@ -34,24 +38,69 @@ final class ModuleCatalog {
 
     /// What a config gets when it names a module.
     func lookUp(_ request: ModuleRequest) -> ModuleLookup {
-        let loader = loader(request.searchPath)
+        let locator = loader(request.searchPath).locator
         do throws(ModuleRefusal) {
-            let module = try loader.load(request.name, path: request.path)
-            if let factory = factories[request.name] {
-                if factory.module === module { return .found(factory) }
-                replaced.append(factory)
+            let factory = try factory(for: request, locator)
+            if factories[request.name] !== factory {
+                if let before = factories[request.name] { replaced.append(before) }
+                factories[request.name] = factory
+                refusals[request.name] = nil
+                onChange?(factory.status)
             }
-            let factory = ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
-            factories[request.name] = factory
-            refusals[request.name] = nil
-            onChange?(ModuleStatus(module))
             return .found(factory)
         } catch {
-            let status = loader.describe(request.name, path: request.path)
+            let path = request.command?.first ?? request.path ?? locator.path(ofModule: request.name)
+            let status = ModuleStatus(request.name, path: path, refusal: error)
             if refusals[request.name] != status { onChange?(status) }
             refusals[request.name] = status
             return .unavailable(reason: error.description)
         }
+    }
+
+    /// The factory of a module as it lies there now: that which there is, or a new one.
+    private func factory(
+        for request: ModuleRequest, _ locator: ModuleLocator
+    ) throws(ModuleRefusal) -> ModuleTransportFactory {
+        let before = factories[request.name]
+        guard let launch = try launch(request, locator) else {
+            let module = try loader(request.searchPath).load(request.name, path: request.path)
+            if let before, before.isHosting(module) { return before }
+            isolated[request.name] = nil
+            return ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
+        }
+        if let before, let module = isolated[request.name], before.isHosting(module), module.isCurrent(launch) {
+            return before
+        }
+        let module = try IsolatedModule(request.name, launch)
+        module.onCrash { [weak self] in self?.onCrash?($0) }
+        isolated[request.name] = module
+        return ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
+    }
+
+    /// How a process of the module is started; nil: it is loaded into this one.
+    private func launch(_ request: ModuleRequest, _ locator: ModuleLocator) throws(ModuleRefusal) -> ModuleLaunch? {
+        let limit = request.memoryLimit > 0 ? request.memoryLimit : nil
+        if let command = request.command { return ModuleLaunch(.command(command), memoryLimit: limit) }
+        var path = request.path
+        if path == nil { path = try locator.existingPath(ofModule: request.name) }
+        guard let path else { return nil }
+        let rule: ModuleIsolation = locator.isShipped(request.name, path: path) ? .inProcess : .process
+        guard request.isolation ?? rule == .process else { return nil }
+        return ModuleLaunch(.library(name: request.name, path: path), memoryLimit: limit)
+    }
+
+    /// Lets a module that is in quarantine, or waits after a crash, be started again; all of them without a name. Returns
+    /// their names.
+    func reset(_ name: String?) throws(MeshError) -> [String] {
+        if let name, isolated[name] == nil {
+            throw MeshError(
+                .invalidArgument,
+                factories[name] == nil
+                    ? "no module \"\(name)\" is loaded" : "module \"\(name)\" runs in the daemon's own process")
+        }
+        let names = name.map { [$0] } ?? isolated.keys.sorted()
+        for name in names { isolated[name]?.reset() }
+        return names
     }
 
     /// The factory of a module that ``lookUp(_:)`` has found.
@@ -66,7 +115,7 @@ final class ModuleCatalog {
     func statuses(searchPath: [String]) -> [ModuleStatus] {
         let loader = loader(searchPath)
         var statuses = refusals
-        for factory in factories.values { statuses[factory.descriptor.name] = ModuleStatus(factory.module) }
+        for factory in factories.values { statuses[factory.descriptor.name] = factory.status }
         for (name, path) in loader.locator.installed() where statuses[name] == nil {
             statuses[name] = loader.status(of: name, path: path)
         }
@@ -96,6 +145,9 @@ extension ModuleStatus {
             "reason": reason.map { .string($0) } ?? .null, "version": version.map { .string($0) } ?? .null,
             "vendor": vendor.map { .string($0) } ?? .null, "license": license.map { .string($0) } ?? .null,
             "abi": abi.map { .string($0) } ?? .null, "capabilities": .array(capabilities.map { .string($0) }),
+            "isolation": isolation.map { .string($0.rawValue) } ?? .null,
+            "pids": .array(pids.map { .int(Int64($0)) }), "restarts": .int(Int64(restarts)),
+            "crashes": .int(Int64(crashes)), "last_crash": lastCrash.map { .string($0) } ?? .null,
         ]
     }
 }

@@ -38,6 +38,9 @@ public final class LoadedModule: HostedModule, @unchecked Sendable {
         capabilities & MH_CAP_SEND_WITHOUT_RESPONSE != 0 && ops.send_without_response != nil
     }
     var canResume: Bool { ops.rx_ready != nil }
+    var status: ModuleStatus { ModuleStatus(self) }
+
+    func settled() {}
 
     func start(
         _ options: [String: JSONValue], inbox: InstanceInbox, loop: EventLoop, log: LogSink, settings: ModuleSettings
@@ -58,12 +61,8 @@ public final class LoadedModule: HostedModule, @unchecked Sendable {
         }
         var issues: [OptionIssue] = []
         for chunk in chunks.list {
-            guard let value = try? JSONValue(parsing: chunk), let message = value["msg"]?.stringValue else { continue }
-            let pointer = value["ptr"]?.stringValue ?? ""
-            issues.append(
-                OptionIssue(
-                    option: String(pointer.drop { $0 == "/" }), message: message.singleLine,
-                    hint: value["hint"]?.stringValue?.singleLine))
+            guard let value = try? JSONValue(parsing: chunk), let issue = OptionIssue(ofModule: value) else { continue }
+            issues.append(issue)
         }
         if issues.isEmpty, status != MH_OK {
             issues.append(

@@ -49,9 +49,14 @@ protocol HostedModule: AnyObject, Sendable {
     var canSendWithoutResponse: Bool { get }
     /// Whether it can be told to go on after `MH_AGAIN`; if not, what does not fit is lost at once.
     var canResume: Bool { get }
+    /// What is known of it and of what runs of it.
+    var status: ModuleStatus { get }
 
     /// What the module itself thinks of one device's options.
     func validate(_ options: [String: JSONValue]) -> [OptionIssue]
+
+    /// Returns when nothing is left of instances that have ended.
+    func settled() async
 
     /// Creates and starts an instance with this configuration; what it says goes to `inbox`, which ``InstanceInbox/open``
     /// has been called of. On the loop's thread.

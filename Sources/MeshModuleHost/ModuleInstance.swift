@@ -302,6 +302,8 @@ public struct ModuleSettings: Sendable {
     public var pairDeadline: Duration = .seconds(90)
     /// How long any other request may take.
     public var manageDeadline: Duration = .seconds(15)
+    /// Deadlines of a module's process.
+    var process = ModuleProcessStateMachine.Configuration()
 
     public init() {}
 }

@@ -52,6 +52,7 @@ final class ModuleInstances: @unchecked Sendable {
         shared = nil
         ofDevices = [:]
         for instance in instances { await instance.shutDown() }
+        await module.settled()
     }
 
     private func start(_ log: LogSink, options: [String: JSONValue]) throws(MeshError) -> ModuleInstance {
