@@ -167,7 +167,10 @@ let package = Package(
             path: "Tests/Fixtures/JournalProgram", swiftSettings: common),
         tests(
             "MeshModuleTests",
-            ["MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI", "MeshTestSupport"]),
+            [
+                "MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI", "MeshTransportTesting",
+                "MeshTestSupport",
+            ]),
         .target(name: "RudeModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/RudeModule"),
         .target(name: "OtherMajorModule", path: "Tests/Fixtures/OtherMajorModule"),
         moduleTarget(
