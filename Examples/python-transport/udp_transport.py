@@ -81,14 +81,15 @@ class Udp:
             {"name": "largest", "type": "int", "default": "176", "help": "How long a frame may be, in bytes."},
         ],
     }
-    # So many frames of a link may be with the host before it has taken some; it says how many at the start.
-    CREDIT = 1024
+    LARGEST = 4096                                       # that any frame may be
 
     def __init__(self, wire):
         self.wire = wire
         self.watched = selectors.DefaultSelector()
         self.watched.register(wire.socket, selectors.EVENT_READ, self.host)
-        self.links, self.credit = {}, {}                 # by the number of the link
+        self.links = {}                                  # sockets by the number of the link
+        # How many frames and bytes of a link the host still takes; it says with how many each begins.
+        self.credit, self.limits = {}, (0, 0)
         self.running = True
 
     def run(self):
@@ -110,14 +111,15 @@ class Udp:
         elif kind == VALIDATE:
             self.wire.document(VALIDATED, self.problems(json.loads(payload)), cookie=cookie)
         elif kind == START:
-            self.CREDIT = json.loads(payload)["frames"]
+            request = json.loads(payload)
+            self.limits = request["frames"], request["bytes"]
             self.wire.say(STARTED)
         elif kind == CONNECT:
             self.connect(link, json.loads(payload))
         elif kind == SEND:
             self.send(link, cookie, payload)
         elif kind == CREDIT:
-            self.credited(link, code)
+            self.taken(link, -code, -cookie)
         elif kind == DISCONNECT:
             self.down(link, ECANCELED)
         elif kind == SCAN:
@@ -125,7 +127,7 @@ class Udp:
         elif kind == MANAGE:
             self.wire.document(MANAGED, {}, code=ENOSUP, cookie=cookie)
         elif kind == DIAGNOSE:
-            facts = {str(number): {"credit": self.credit[number]} for number in self.links}
+            facts = {str(number): {"credit": self.credit[number][0]} for number in self.links}
             self.wire.document(DIAGNOSTICS, {"pid": os.getpid(), "links": facts}, cookie=cookie)
         elif kind == STOP:
             for number in list(self.links):
@@ -139,7 +141,7 @@ class Udp:
         found = []
         if not 1 <= options["port"] <= 65535:
             found.append({"ptr": "/port", "msg": f"{options['port']} is no port", "hint": "1 to 65535"})
-        if not 1 <= options["largest"] <= 4096:
+        if not 1 <= options["largest"] <= Udp.LARGEST:
             found.append({"ptr": "/largest", "msg": f"{options['largest']} bytes is no length", "hint": "1 to 4096"})
         return found
 
@@ -157,7 +159,7 @@ class Udp:
         except OSError as error:
             self.wire.say(LINK_DOWN, str(error).encode(), code=EIO, link=link)
             return
-        self.links[link], self.credit[link] = peer, self.CREDIT
+        self.links[link], self.credit[link] = peer, self.limits
         self.watched.register(peer, selectors.EVENT_READ, lambda: self.received(link))
         name = f"{address[0]}:{address[1]}"
         self.wire.say(LOG, f"{request['device']} sends to {name}".encode(), code=INFO)
@@ -175,17 +177,28 @@ class Udp:
                 self.failed(link, error)
         self.wire.say(SENT, code=status, link=link, cookie=cookie)
 
-    def credited(self, link, frames):
-        if link in self.links:
-            if self.credit[link] == 0:
-                self.watched.register(self.links[link], selectors.EVENT_READ, lambda: self.received(link))
-            self.credit[link] += frames
-
     # from the device
 
+    def may_receive(self, link):
+        frames, size = self.credit[link]
+        return frames > 0 and size >= self.LARGEST
+
+    def taken(self, link, frames, size):
+        """Credit is used, or given back. Without it, what comes waits in the system's buffer."""
+        if link not in self.links:
+            return
+        before = self.may_receive(link)
+        self.credit[link] = self.credit[link][0] - frames, self.credit[link][1] - size
+        if before and not self.may_receive(link):
+            self.watched.unregister(self.links[link])
+        elif self.may_receive(link) and not before:
+            self.watched.register(self.links[link], selectors.EVENT_READ, lambda: self.received(link))
+
     def received(self, link):
+        if link not in self.links:
+            return                                       # It ended since this was noticed.
         try:
-            frame = self.links[link].recv(4096)
+            frame = self.links[link].recv(self.LARGEST)
         except BlockingIOError:
             return
         except OSError as error:
@@ -193,10 +206,8 @@ class Udp:
             return
         if not frame:
             return                                       # An empty datagram is no frame.
-        self.credit[link] -= 1
         self.wire.say(FRAME, frame, link=link)
-        if self.credit[link] == 0:                       # What comes now waits in the system's buffer.
-            self.watched.unregister(self.links[link])
+        self.taken(link, 1, len(frame))
 
     def failed(self, link, error):
         """Nobody listens there any more, or the network is away."""
@@ -205,8 +216,9 @@ class Udp:
     def down(self, link, status, detail=""):
         peer = self.links.pop(link, None)
         if peer is not None:
-            if self.credit.pop(link) > 0:
+            if self.may_receive(link):
                 self.watched.unregister(peer)
+            del self.credit[link]
             peer.close()
             self.wire.say(LINK_DOWN, detail.encode(), code=status, link=link)
 

@@ -20,6 +20,8 @@ final class ModuleCatalog {
     private var refusals: [String: ModuleStatus] = [:]
     /// Factories that were replaced because their module's file was; they serve old links until the end.
     private var replaced: [ModuleTransportFactory] = []
+    /// Modules whose devices are to change to the new factory: what runs in a process can be replaced while the daemon runs.
+    private(set) var outdated: Set<String> = []
     /// A module that does not stop must not keep the daemon for more than this: SIGTERM ends it within 10 s.
     private let settings: ModuleSettings = {
         var settings = ModuleSettings()
@@ -42,7 +44,12 @@ final class ModuleCatalog {
         do throws(ModuleRefusal) {
             let factory = try factory(for: request, locator)
             if factories[request.name] !== factory {
-                if let before = factories[request.name] { replaced.append(before) }
+                if let before = factories[request.name] {
+                    replaced.append(before)
+                    if before.status.isolation == .process || factory.status.isolation == .process {
+                        outdated.insert(request.name)
+                    }
+                }
                 factories[request.name] = factory
                 refusals[request.name] = nil
                 onChange?(factory.status)
@@ -89,6 +96,14 @@ final class ModuleCatalog {
         return ModuleLaunch(.library(name: request.name, path: path), memoryLimit: limit)
     }
 
+    /// The devices of ``outdated`` modules have changed to the new factories: ends the old ones.
+    func endOutdated() async {
+        let ended = replaced.filter { outdated.contains($0.descriptor.name) }
+        replaced.removeAll { factory in ended.contains { $0 === factory } }
+        outdated = []
+        for factory in ended { await factory.shutDown() }
+    }
+
     /// Lets a module that is in quarantine, or waits after a crash, be started again; all of them without a name. Returns
     /// their names.
     func reset(_ name: String?) throws(MeshError) -> [String] {
@@ -127,7 +142,11 @@ final class ModuleCatalog {
         let all = replaced + factories.values
         replaced = []
         factories = [:]
-        for factory in all { await factory.shutDown() }
+        // At one time: each may take as long as a module has to stop.
+        let executor = loop.taskExecutor
+        await withTaskGroup(of: Void.self) { group in
+            for factory in all { group.addTask(executorPreference: executor) { await factory.shutDown() } }
+        }
     }
 
     private func loader(_ searchPath: [String]) -> ModuleLoader {

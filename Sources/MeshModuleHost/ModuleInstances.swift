@@ -51,7 +51,11 @@ final class ModuleInstances: @unchecked Sendable {
         let instances = ofDevices.values + (shared.map { [$0] } ?? [])
         shared = nil
         ofDevices = [:]
-        for instance in instances { await instance.shutDown() }
+        // At one time: each may take as long as a module has to stop.
+        let executor = loop.taskExecutor
+        await withTaskGroup(of: Void.self) { group in
+            for instance in instances { group.addTask(executorPreference: executor) { await instance.shutDown() } }
+        }
         await module.settled()
     }
 

@@ -37,11 +37,11 @@ public struct ModuleStatus: Sendable, Hashable {
     public var isolation: ModuleIsolation?
     /// Its processes.
     public var pids: [Int32] = []
-    /// How often a process was started beyond the first.
-    public var restarts = 0
-    /// How often one ended without being asked to, and how the last one did.
+    /// How often a process ended without being asked to, and how the last one did.
     public var crashes = 0
     public var lastCrash: String?
+    /// How often one was started after that.
+    public var restarts = 0
 
     init(name: String, path: String?, state: State, reason: String? = nil) {
         self.name = name
@@ -82,7 +82,7 @@ public struct ModuleStatus: Sendable, Hashable {
         capabilities = Self.words(module.descriptor.capabilities.rawValue)
         isolation = .process
         pids = supervisor.pids
-        restarts = max(0, supervisor.starts - 1)
+        restarts = supervisor.restarts
         crashes = supervisor.crashes
         lastCrash = supervisor.lastCrash
     }

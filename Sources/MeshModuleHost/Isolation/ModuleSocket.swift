@@ -19,8 +19,10 @@ final class ModuleSocket {
 
     /// So many messages are taken in one go, then others have their turn.
     private static let messagesPerTurn = 64
-    /// What may wait for the other side to read. It never needs as much: frames are bounded by windows and credits.
-    private static let backlogLimit = 8 << 20
+    /// So many are taken at most when the other side has ended.
+    private static let lastMessages = 4_096
+    /// What may wait for a module to read; what waits for the host is bounded by its credits.
+    private static let backlogLimit = 64 << 20
 
     private let descriptor: Int32
     private let peer: ModuleMessage.Sender
@@ -114,7 +116,7 @@ final class ModuleSocket {
             backlog.append(Array(UnsafeRawBufferPointer(bytes)) + Array(payload))
             backlogBytes += bytes.count + payload.count
         }
-        if backlogBytes > Self.backlogLimit { return end(.breach("does not read")) }
+        if peer == .module, backlogBytes > Self.backlogLimit { return end(.breach("does not read")) }
         poll?.wait(for: [.readable, .writable])
     }
 
@@ -157,7 +159,7 @@ final class ModuleSocket {
 
     /// Reads what has come and not been read, when the other side has ended.
     func readRest() {
-        read(.max)
+        read(Self.lastMessages)
     }
 
     private func read(_ limit: Int) {

@@ -19,6 +19,9 @@ final class ModuleSupervisor {
     /// Processes that were started.
     private(set) var starts = 0
     private(set) var crashes = 0
+    /// Starts that followed a crash.
+    private(set) var restarts = 0
+    private var isRestart = false
     private(set) var lastCrash: String?
 
     init(_ configuration: ModuleSupervisorStateMachine.Configuration) {
@@ -47,12 +50,15 @@ final class ModuleSupervisor {
 
     func started(_ process: ProcessBackend) {
         starts += 1
+        if isRestart { restarts += 1 }
+        isRestart = false
         processes[ObjectIdentifier(process)] = process
     }
 
     /// A process ended, or is being ended, that should not have.
     func crashed(_ module: String, pid: Int32, reason: String, now: Duration, log: LogSink) {
         crashes += 1
+        isRestart = true
         lastCrash = reason
         var restart: Duration?
         switch machine.crashed(now: now, using: &generator) {

@@ -137,6 +137,7 @@ final class ProcessBackend: ModuleBackend {
     }
 
     func forget(_ link: mh_link) {
+        sends[link] = nil
         ask(ModuleMessage(.forget, link: link))
     }
 
