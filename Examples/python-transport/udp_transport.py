@@ -31,9 +31,9 @@ START, STOP, CONNECT, DISCONNECT, SEND, CREDIT, SCAN, MANAGE, CANCEL, DIAGNOSE, 
 (REFUSED, STARTED, STOPPED, LINK_UP, LINK_DOWN, SENT, FRAME, FOUND, METRIC, LINK_EVENT, SCANNED, MANAGED, DIAGNOSTICS,
  VALIDATED, LOG) = range(64, 79)
 DOCUMENTS = {HELLO, START, CONNECT, MANAGE, VALIDATE, MANAGED, DIAGNOSTICS, VALIDATED}
-# Statuses, those of meshhost_transport.h, and a level of syslog.
+# Statuses and the like, those of meshhost_transport.h, and a level of syslog.
 OK, ECLOSED, EINVAL, ENOSUP, EIO, EREFUSED, EHOST, ECANCELED = 0, -1, -2, -3, -4, -8, -9, -15
-INFO = 6
+EVENT_PHASE, PHASE_CONNECTING, INFO = 1, 2, 6
 
 
 class Wire:
@@ -147,6 +147,7 @@ class Udp:
 
     def connect(self, link, request):
         options = request["options"]
+        self.wire.say(LINK_EVENT, code=EVENT_PHASE, link=link, cookie=PHASE_CONNECTING)
         try:
             family, kind, _, _, address = socket.getaddrinfo(
                 options["host"], options["port"], type=socket.SOCK_DGRAM)[0]

@@ -182,7 +182,8 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
         let deadline = LoopTimer(loop)
         deadline.schedule(after: limits.disconnectDeadline) { self.disconnectUnanswered(link.id) }
         state = .closing(link, attempt: attempt, deadline: deadline)
-        link.frames.finish(discarding: true)
+        // The stream ends with the link, which may take the module a while.
+        link.frames.discard()
         // Not MH_OK: the link has ended by itself and its link_down is in the inbox.
         _ = link.instance.disconnect(link.id)
     }
@@ -219,9 +220,11 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
             settings.environment.linkEvents(.down(reason: error))
             link.frames.finish(discarding: false)
         case .closing(_, .some(let attempt), _):
+            link.frames.finish(discarding: true)
             attempt.resume(returning: MeshError(.cancelled, "the attempt was cancelled"))
         case .closing(_, .none, _):
             settings.environment.linkEvents(.down(reason: nil))
+            link.frames.finish(discarding: true)
         }
         let ended = if case .closing = before { MH_ECLOSED } else { status >= 0 ? MH_ECLOSED : status }
         for waiter in link.sends.removeAll() { waiter.set(ended) }

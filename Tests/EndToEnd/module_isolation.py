@@ -165,9 +165,9 @@ async def the_example_carries_frames_both_ways_over_udp(rig):
                    share("roof"))
     host.link["connect_timeout"] = "5s"
     await host.start()
-    # The session's first question arrives as one datagram, which begins with the command APP_START.
+    # The session's first question, DEVICE_QUERY, arrives as one datagram.
     await eventually(lambda: radio.frames, "a frame")
-    equal(radio.frames[0][0], 1, "the first byte")
+    equal(radio.frames[0][0], 22, "the first byte")
     module = await _module(host, "udp")
     equal((module["isolation"], module["version"], module["capabilities"]),
           ("process", "1.0.0", ["multilink", "network"]))

@@ -16,8 +16,8 @@ import Testing
     /// Short deadlines for what hangs, and no wait after a crash.
     private static var quick: ModuleSettings {
         var settings = ModuleSettings()
-        settings.process.pingInterval = .milliseconds(50)
-        settings.process.pingDeadline = .milliseconds(500)
+        settings.process.pingInterval = .milliseconds(200)
+        settings.process.pingDeadline = .seconds(2)
         settings.stopDeadline = .milliseconds(200)
         return settings
     }
@@ -103,7 +103,7 @@ import Testing
             await bench.factory.shutDown()
             #expect(bench.factory.status.pids.isEmpty)
             #expect(bench.factory.status.crashes == 0)
-            #expect(bench.recorder.logged.contains("error: module does not stop; killed module=rude"))
+            #expect(bench.recorder.logged.contains { $0.hasPrefix("error: module does not stop; killed") })
         }
     }
 

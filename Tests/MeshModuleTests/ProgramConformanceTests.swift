@@ -22,7 +22,7 @@ import Testing
         let path = try folder.file(
             "udp.py", Array((text[..<main.lowerBound] + body + "\n\n" + text[main.lowerBound...]).utf8), mode: 0o755)
         let runner = (ModuleLocator().programFolder ?? ".") + "/meshhost"
-        return try IsolatedModule("udp", ModuleLaunch(.command([path]), runner: runner))
+        return try IsolatedModule("udp", ModuleLaunch(.command(["/usr/bin/env", "python3", path]), runner: runner))
     }
 
     private static func transport(
@@ -157,14 +157,17 @@ private actor DatagramPeer: ConformancePeer {
         try #require(count == payload.count)
     }
 
-    /// The port of the socket that is connected to this one.
+    /// The port of the socket that is connected to this one, once there is room: the network drops what finds none.
     private func other() async throws -> UInt16 {
         let wanted = ":" + Self.hexadecimal(port)
         while true {
             let table = String(decoding: try Data(contentsOf: URL(filePath: "/proc/net/udp")), as: UTF8.self)
             for row in table.split(separator: "\n").dropFirst() {
                 let fields = row.split(separator: " ")
-                if fields[2].hasSuffix(wanted), let port = UInt16(fields[1].suffix(4), radix: 16) { return port }
+                guard fields[2].hasSuffix(wanted), let port = UInt16(fields[1].suffix(4), radix: 16),
+                    let waiting = Int(fields[4].suffix(8), radix: 16), waiting < 65_536
+                else { continue }
+                return port
             }
             try await loop.sleep(for: .milliseconds(2))
         }

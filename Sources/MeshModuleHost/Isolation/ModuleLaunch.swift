@@ -54,6 +54,8 @@ public struct ModuleLaunch: Sendable, Hashable {
             "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "DBUS_SYSTEM_BUS_ADDRESS",
         ]
         var environment = ProcessInfo.processInfo.environment.filter { names.contains($0.key) }
+        // A Swift program that crashes would go on for seconds to tell where.
+        environment["SWIFT_BACKTRACE"] = "enable=no"
         environment["MESHHOST_SOCKET"] = "\(descriptor)"
         return environment
     }

@@ -136,6 +136,8 @@ struct ModuleProbe: ~Copyable {
                     advice: "run it by hand, or ask its vendor")
             }
             let count = bytes.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
+            // A reset is told before what it said last: it ended without having read all.
+            if count < 0, errno == EINTR || errno == ECONNRESET { continue }
             guard count > 0 else { throw ended() }
             let result = bytes.withUnsafeBytes { bytes -> (ModuleMessage, Data)?? in
                 let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(count))

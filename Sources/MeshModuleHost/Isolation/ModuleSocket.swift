@@ -168,7 +168,8 @@ final class ModuleSocket {
             left -= 1
             let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
             if count < 0 {
-                if errno == EINTR { continue }
+                // A reset is told before what the other side said last: it ended without having read all.
+                if errno == EINTR || errno == ECONNRESET { continue }
                 return errno == EAGAIN ? () : end(.closed)
             }
             if count == 0 { return end(.closed) }
