@@ -51,7 +51,7 @@ public struct ModuleLocator: Sendable {
 
     /// Whether a module is one of meshhost's own, where meshhost is installed or was built.
     public func isShipped(_ name: String, path: String) -> Bool {
-        let homes = Self.systemFolders + (Self.folderOfProgram().map { [$0] } ?? [])
+        let homes = Self.systemFolders + (Self.folderOfProgram().map { [$0, $0 + "/modules"] } ?? [])
         return Self.shipped.contains(name)
             && path.lastIndex(of: "/").map { homes.contains(String(path[..<$0])) } ?? false
     }

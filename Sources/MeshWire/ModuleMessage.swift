@@ -57,6 +57,7 @@ public struct ModuleMessage: Sendable, Hashable {
         case diagnostics = 76
         case validated = 77
         case log = 78
+        case frames = 79
     }
 
     /// Flags of a head.
@@ -141,7 +142,7 @@ extension ModuleMessage.Kind {
             .forget:
             sender == .host
         case .pong, .refused, .started, .stopped, .linkUp, .linkDown, .sent, .frame, .found, .metric, .linkEvent,
-            .scanned, .managed, .diagnostics, .validated, .log:
+            .scanned, .managed, .diagnostics, .validated, .log, .frames:
             sender == .module
         }
     }
@@ -151,7 +152,7 @@ extension ModuleMessage.Kind {
         switch self {
         case .hello, .start, .connect, .manage, .validate, .managed, .diagnostics, .validated: true
         case .ping, .pong, .stop, .disconnect, .send, .credit, .scan, .cancel, .diagnose, .forget, .refused, .started,
-            .stopped, .linkUp, .linkDown, .sent, .frame, .found, .metric, .linkEvent, .scanned, .log:
+            .stopped, .linkUp, .linkDown, .sent, .frame, .found, .metric, .linkEvent, .scanned, .log, .frames:
             false
         }
     }
@@ -167,6 +168,7 @@ extension ModuleMessage.Kind {
         case .hello, .start, .connect, .manage, .validate, .managed, .diagnostics, .validated, .found:
             0...(ModuleMessage.maximumLength - ModuleMessage.headLength)
         case .send, .frame: 1...ModuleMessage.maximumFrame
+        case .frames: 3...(ModuleMessage.maximumLength - ModuleMessage.headLength)
         // Text for people.
         case .refused, .started, .linkUp, .linkDown, .metric, .log: 0...4_096
         case .ping, .pong, .stop, .disconnect, .credit, .scan, .cancel, .diagnose, .forget, .stopped, .sent, .linkEvent,

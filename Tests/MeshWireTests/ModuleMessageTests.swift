@@ -118,6 +118,36 @@ import Testing
         #expect(count == ModuleMessage.maximumDocument / 65_512)
     }
 
+    // MARK: Frames
+
+    @Test func `frames in one message are read as they were written, and never beyond its end`() throws {
+        var frames = ModuleFrames()
+        let list: [[UInt8]] = [[1], [2, 3], [UInt8](repeating: 4, count: 4_096)]
+        for frame in list {
+            let isIn = frames.append(frame)
+            #expect(isIn)
+        }
+        let isEmptyIn = frames.append([])
+        let isLongIn = frames.append([UInt8](repeating: 0, count: 4_097))
+        #expect(!isEmptyIn && !isLongIn)
+        #expect(frames.count == 3)
+        #expect(frames.bytes.prefix(7) == [1, 0, 1, 2, 0, 2, 3])
+        let ends = [0, 3, 7, frames.bytes.count]
+        for count in 0...frames.bytes.count {
+            var read: [[UInt8]] = []
+            var isWhole = true
+            do throws(DecodeError) {
+                try frames.bytes.prefix(count).withUnsafeBytes { (bytes) in
+                    Result { () throws(DecodeError) in try ModuleFrames.forEach(in: bytes) { read.append(Array($0)) } }
+                }.get()
+            } catch { isWhole = false }
+            #expect(isWhole == ends.contains(count))
+            #expect(read == Array(list.prefix(ends.lastIndex { $0 <= count } ?? 0)))
+        }
+        while frames.append([UInt8](repeating: 0, count: 4_096)) {}
+        #expect(frames.bytes.count <= ModuleMessage.maximumLength - ModuleMessage.headLength)
+    }
+
     // MARK: Sightings
 
     @Test func `a sighting is read as it was written, and never beyond its end`() throws {

@@ -233,9 +233,13 @@ final class ProcessBackend: ModuleBackend {
             sends[head.link] = nil
             inbox.linkDown(head.link, head.code, detail: text(payload))
         case .sent: sent(head)
-        case .frame:
-            let frame = mh_bytes(ptr: payload.baseAddress?.assumingMemoryBound(to: UInt8.self), len: payload.count)
-            if inbox.receive(head.link, frame) == MH_AGAIN { breach("sends frames beyond its credit") }
+        case .frame: received(head.link, payload)
+        case .frames:
+            do throws(DecodeError) {
+                try ModuleFrames.forEach(in: payload) { received(head.link, $0) }
+            } catch {
+                breach("sent frames that are none: \(error)")
+            }
         case .found: found(head.code, payload)
         case .metric:
             inbox.post(
@@ -275,6 +279,11 @@ final class ProcessBackend: ModuleBackend {
             tell(.failed(code < 0 ? code : MH_EINTERNAL, detail: detail))
         }
         armTimer()
+    }
+
+    private func received(_ link: mh_link, _ frame: UnsafeRawBufferPointer) {
+        let bytes = mh_bytes(ptr: frame.baseAddress?.assumingMemoryBound(to: UInt8.self), len: frame.count)
+        if inbox.receive(link, bytes) == MH_AGAIN { breach("sends frames beyond its credit") }
     }
 
     private func sent(_ head: ModuleMessage) {

@@ -30,6 +30,9 @@ final class RunnerSession {
     private var sends: [mh_link: Sends] = [:]
     private var spare: [HostEvent] = []
     private var orphanTimer: LoopTimer?
+    /// A frame that has not been sent, and, if there are more of its link, all of them.
+    private var gathered: (link: mh_link, first: Data)?
+    private var frames = ModuleFrames()
 
     /// Loads the module and hosts it until the host has had enough. Returns an exit status.
     static func run(_ name: String, _ path: String) -> Int32 {
@@ -103,7 +106,7 @@ final class RunnerSession {
         case .cancel: _ = backend?.cancelManage(head.cookie)
         case .diagnose: answer(.diagnostics, cookie: head.cookie, backend?.diagnostics() ?? Data("{}".utf8))
         case .pong, .refused, .started, .stopped, .linkUp, .linkDown, .sent, .frame, .found, .metric, .linkEvent,
-            .scanned, .managed, .diagnostics, .validated, .log:
+            .scanned, .managed, .diagnostics, .validated, .log, .frames:
             assertionFailure("the decoder lets only what a host may say pass")
         }
     }
@@ -194,14 +197,43 @@ final class RunnerSession {
     private func drain() {
         guard let inbox else { return }
         var events = inbox.take(spare: &spare)
-        for event in events { tell(event) }
+        for event in events {
+            if case .frame(let link, let frame) = event {
+                gather(link, frame)
+            } else {
+                sendGathered()
+                tell(event)
+            }
+        }
+        sendGathered()
         events.removeAll(keepingCapacity: events.capacity <= 16_384)
         spare = events
     }
 
+    /// Frames of one link that came together go in one message: the host wakes up once for them.
+    private func gather(_ link: mh_link, _ frame: Data) {
+        if let gathered, gathered.link == link {
+            if frames.count == 0 { _ = frames.append(gathered.first) }
+            if frames.append(frame) { return }
+        }
+        sendGathered()
+        gathered = (link, frame)
+    }
+
+    private func sendGathered() {
+        guard let gathered else { return }
+        if frames.count > 0 {
+            socket?.send(ModuleMessage(.frames, link: gathered.link), Data(frames.bytes))
+        } else {
+            socket?.send(ModuleMessage(.frame, link: gathered.link), gathered.first)
+        }
+        self.gathered = nil
+        frames = ModuleFrames()
+    }
+
     private func tell(_ event: HostEvent) {
         switch event {
-        case .frame(let link, let frame): socket?.send(ModuleMessage(.frame, link: link), frame)
+        case .frame: break  // Gathered.
         case .framesRefused(let link):
             let count = inbox?.takeRefused(link) ?? 0
             if count > 0 { linkEvent(link, MH_EVENT_FRAMES_DROPPED, UInt64(count)) }

@@ -36,6 +36,10 @@ enum ModuleMessageCheck {
         if case .document(let document) = assembler.take(message, payload) {
             precondition(document.count <= ModuleMessage.maximumDocument, "too long a document")
         }
+        var frames = ModuleFrames()
+        let areFrames =
+            (try? ModuleFrames.forEach(in: payload) { precondition(frames.append($0), "a frame that is none") }) != nil
+        precondition(!areFrames || frames.bytes == Array(payload), "other frames")
         if let sighting = try? ModuleSighting(decoding: payload) {
             let again = sighting.encoded.withUnsafeBytes { try? ModuleSighting(decoding: $0) }
             precondition(again?.address == Array(sighting.address.prefix(4_096)), "another address")
