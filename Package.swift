@@ -187,7 +187,7 @@ let package = Package(
             "TransportConformanceTests",
             [
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
-                "MeshMockTransport", "MeshTestSupport",
+                "MeshMockTransport", "MeshModuleHost", "MeshTestSupport",
             ]),
         tests(
             "MeshDaemonTests",

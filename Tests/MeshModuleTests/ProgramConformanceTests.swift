@@ -39,7 +39,7 @@ import Testing
         let folder = TemporaryFolder()
         let thread = LoopThread()
         let module = try Self.program(folder)
-        let conformance = TransportConformance { environment in
+        let conformance = TransportConformance(timeLimit: .seconds(600)) { environment in
             let peer = try await DatagramPeer(thread.loop)
             let factory = ModuleTransportFactory(module: module, loop: thread.loop, log: .none)
             return ConformanceSubject(
