@@ -33,7 +33,7 @@ START, STOP, CONNECT, DISCONNECT, SEND, CREDIT, SCAN, MANAGE, CANCEL, DIAGNOSE, 
 DOCUMENTS = {HELLO, START, CONNECT, MANAGE, VALIDATE, MANAGED, DIAGNOSTICS, VALIDATED}
 # Statuses and the like, those of meshhost_transport.h, and a level of syslog.
 OK, ECLOSED, EINVAL, ENOSUP, EIO, EREFUSED, EHOST, ECANCELED = 0, -1, -2, -3, -4, -8, -9, -15
-EVENT_PHASE, PHASE_CONNECTING, INFO = 1, 2, 6
+EVENT_PHASE, PHASE_CONNECTING, PHASE_CONNECTED, INFO = 1, 2, 7, 6
 
 
 class Wire:
@@ -164,6 +164,7 @@ class Udp:
         self.watched.register(peer, selectors.EVENT_READ, lambda: self.received(link))
         name = f"{address[0]}:{address[1]}"
         self.wire.say(LOG, f"{request['device']} sends to {name}".encode(), code=INFO)
+        self.wire.say(LINK_EVENT, code=EVENT_PHASE, link=link, cookie=PHASE_CONNECTED)
         self.wire.say(LINK_UP, name.encode(), code=options.get("largest", 176), link=link)
 
     def send(self, link, cookie, frame):

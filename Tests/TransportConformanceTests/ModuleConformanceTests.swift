@@ -8,7 +8,7 @@ import MeshTransportTesting
 import Testing
 
 /// A module of ours, as it is loaded into the daemon and as it runs in a process of its own: both keep the rules.
-@Suite(.timeLimit(.minutes(20))) struct ModuleConformanceTests {
+@Suite(.serialized, .timeLimit(.minutes(20))) struct ModuleConformanceTests {
     @Test(arguments: ModuleIsolation.allCases)
     func `the TCP module keeps the rules of a transport`(isolation: ModuleIsolation) async throws {
         let folder = try #require(ModuleLocator().programFolder)
