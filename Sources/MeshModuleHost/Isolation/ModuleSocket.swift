@@ -103,19 +103,20 @@ final class ModuleSocket {
 
     private func transmit(_ head: ModuleMessage, _ payload: UnsafeRawBufferPointer) {
         guard isOpen else { return }
-        withUnsafeTemporaryAllocation(byteCount: ModuleMessage.headLength, alignment: 8) { bytes in
+        let isSent = withUnsafeTemporaryAllocation(byteCount: ModuleMessage.headLength, alignment: 8) { bytes in
             head.write(into: bytes)
             if backlogHead == backlog.count {
                 switch Self.transmit(descriptor, UnsafeRawBufferPointer(bytes), payload) {
-                case 0: return
                 case EAGAIN, ENOBUFS: break
-                // The reading end tells of it, when what has come has been read.
-                default: return
+                // Of a failure the reading end tells, when what has come has been read.
+                default: return true
                 }
             }
             backlog.append(Array(UnsafeRawBufferPointer(bytes)) + Array(payload))
             backlogBytes += bytes.count + payload.count
+            return false
         }
+        if isSent { return }
         if peer == .module, backlogBytes > Self.backlogLimit { return end(.breach("does not read")) }
         poll?.wait(for: [.readable, .writable])
     }
