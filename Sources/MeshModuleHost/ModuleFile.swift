@@ -122,6 +122,13 @@ struct ModuleFile: ~Copyable {
         throw ModuleRefusal(given, "is a link that leads nowhere", advice: "name the real file")
     }
 
+    /// The version of a file that is given to a program, such as a script; nil where there is none.
+    static func version(ofArgument path: String) -> Version? {
+        var status = stat()
+        guard path.hasPrefix("/"), stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Version(status)
+    }
+
     // MARK: Folders
 
     /// Walks to `folder` from the root, checks each folder and follows links, whose own folders have been checked by

@@ -48,7 +48,9 @@ public final class IsolatedModule: HostedModule, @unchecked Sendable {
     private static func check(_ launch: ModuleLaunch) throws(ModuleRefusal) -> [ModuleFile.Version] {
         switch launch.program {
         case .library(_, let path): [try ModuleFile.open(path).version]
-        case .command: [try ModuleFile.checkProgram(launch.path)]
+        case .command(let words):
+            [try ModuleFile.checkProgram(launch.path)]
+                + words.dropFirst().compactMap { ModuleFile.version(ofArgument: $0) }
         }
     }
 
