@@ -8,7 +8,7 @@ import signal
 
 from companion import APP_START, Client
 from harness import ROOT
-from host import Host, compile_module, device, equal, eventually, mock, private_folder, share, table
+from host import Control, Host, compile_module, device, equal, eventually, mock, private_folder, share, table
 
 EXAMPLE = os.path.join(ROOT, "Examples", "python-transport", "udp_transport.py")
 RUDE = os.path.join(ROOT, "Tests", "Fixtures", "RudeModule", "module.c")
@@ -136,6 +136,28 @@ async def a_killed_process_is_a_lost_link_and_the_others_go_on(rig):
     equal({each["device"] for each in down}, {"pager"})
     equal((await client.ask(APP_START))[0], 5, "answer to APP_START")
     await client.close()
+
+
+async def two_hundred_processes_leave_no_descriptor_and_no_zombie(rig):
+    host = Host(rig)
+    await _rude(rig, host)
+    host.configure(device("pager", "rude", protocol="none"))
+    await host.start()
+    await host.ready("pager")
+    control = await Control.connect(host)
+    (last,) = (await _module(host, "rude"))["pids"]
+    before, pids = host.descriptors(), {last}
+    for _ in range(200):
+        answer = await control.ask("device", {"name": "pager", "verb": "reconnect"})
+        assert "result" in answer, answer
+        await host.ready("pager")
+        answer = await control.ask("modules")
+        pids.update(next(each for each in answer["result"]["modules"] if each["name"] == "rude")["pids"])
+    equal(len(pids), 201, "processes")
+    await eventually(lambda: host.descriptors() <= before, "descriptors are closed", 5)
+    with open(f"/proc/{host.pid}/task/{host.pid}/children", encoding="ascii") as file:
+        children = file.read().split()
+    equal(len(children), 1, "children, zombies included")
 
 
 async def when_the_daemon_is_killed_no_process_is_left(rig):

@@ -107,20 +107,20 @@ import Testing
         }
     }
 
-    @Test func `two hundred processes leave no descriptor and no zombie`() async throws {
+    @Test func `processes that have ended leave no descriptor and no zombie`() async throws {
         try await onLoop { actor in
             let bench = try Bench(isolated: "rude", actor.loop)
             let transport = try bench.transport([:])
             try await transport.connect()
             await transport.disconnect()
             let before = Self.descriptors
-            for _ in 0..<200 {
+            for _ in 0..<20 {
                 try await transport.connect()
                 try await transport.send(Data([1]))
                 await transport.disconnect()
             }
             await bench.factory.shutDown()
-            #expect(bench.isolated?.supervisor.starts == 201)
+            #expect(bench.isolated?.supervisor.starts == 21)
             #expect(bench.factory.status.pids.isEmpty)
             try await until(actor.loop) { Self.descriptors <= before }
         }
