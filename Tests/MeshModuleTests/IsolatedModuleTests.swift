@@ -12,18 +12,23 @@ import Testing
 
 /// The fixture modules in processes of their own.
 @Suite(.timeLimit(.minutes(20))) struct IsolatedModuleTests {
-    @Test func `the description comes out of the process as it is in this one`() throws {
-        for name in ["rude", "scripted"] {
-            let loaded = try ModuleLoader().load(name, path: Fixture.path(name))
-            let isolated = try Bench.isolated(name)
-            #expect(isolated.descriptor == loaded.descriptor)
-            #expect(isolated.abi == loaded.abi)
+    @Test func `the description comes out of the process as it is in this one`() async throws {
+        // On a loop's thread: it waits for a process, and must not hold up other tests.
+        try await onLoop { _ in
+            for name in ["rude", "scripted"] {
+                let loaded = try ModuleLoader().load(name, path: Fixture.path(name))
+                let isolated = try Bench.isolated(name)
+                #expect(isolated.descriptor == loaded.descriptor)
+                #expect(isolated.abi == loaded.abi)
+            }
         }
     }
 
-    @Test func `a file that is no module is refused with the runner's own words`() throws {
-        let error = #expect(throws: ModuleRefusal.self) { try Bench.isolated("other-major") }
-        #expect(error?.rule.contains("ABI major 2") == true, "\(error?.description ?? "")")
+    @Test func `a file that is no module is refused with the runner's own words`() async throws {
+        try await onLoop { _ in
+            let error = #expect(throws: ModuleRefusal.self) { try Bench.isolated("other-major") }
+            #expect(error?.rule.contains("ABI major 2") == true, "\(error?.description ?? "")")
+        }
     }
 
     @Test(arguments: ["rude", "scripted"])

@@ -38,13 +38,15 @@ import Testing
     @Test func `the example keeps the rules of a transport`() async throws {
         let folder = TemporaryFolder()
         let thread = LoopThread()
-        let module = try Self.program(folder)
+        // On the loop's thread: it waits for a process, and must not hold up other tests.
+        let module = try await LoopActor(thread.loop).run { _ in try Self.program(folder) }
         let conformance = TransportConformance(timeLimit: .seconds(600)) { environment in
             let peer = try await DatagramPeer(thread.loop)
             let factory = ModuleTransportFactory(module: module, loop: thread.loop, log: .none)
-            return ConformanceSubject(
-                transport: try Self.transport(factory, port: peer.port, environment), peer: peer
-            ) {
+            let transport = try await LoopActor(thread.loop).run { _ in
+                try Self.transport(factory, port: peer.port, environment)
+            }
+            return ConformanceSubject(transport: transport, peer: peer) {
                 await peer.end()
                 await factory.shutDown()
             }
@@ -71,13 +73,17 @@ import Testing
     func `a breach of the protocol ends the process`(what: String, words: String, reason: String) async throws {
         let folder = TemporaryFolder()
         let thread = LoopThread()
-        let module = try Self.program(
-            folder,
-            "def up(self, link, request):\n    self.wire.say(LINK_UP, b'x', code=9, link=link)\n    \(words)\n"
-                + "Udp.connect = up")
+        let module = try await LoopActor(thread.loop).run { _ in
+            try Self.program(
+                folder,
+                "def up(self, link, request):\n    self.wire.say(LINK_UP, b'x', code=9, link=link)\n    \(words)\n"
+                    + "Udp.connect = up")
+        }
         let recorder = Recorder()
         let factory = ModuleTransportFactory(module: module, loop: thread.loop, log: recorder.log)
-        let transport = try Self.transport(factory, port: 9, recorder.environment)
+        let transport = try await LoopActor(thread.loop).run { _ in
+            try Self.transport(factory, port: 9, recorder.environment)
+        }
         try await transport.connect()
         while await transport.isConnected { try await Task.sleep(for: .milliseconds(5)) }
         let end = recorder.summary.last { $0.hasPrefix("down") } ?? ""

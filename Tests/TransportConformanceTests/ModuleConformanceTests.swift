@@ -20,8 +20,11 @@ import Testing
             let module = try ModuleLoader().load("tcp", path: path)
             makeFactory = { ModuleTransportFactory(module: module, loop: thread.loop, log: .none) }
         case .process:
-            let module = try IsolatedModule(
-                "tcp", ModuleLaunch(.library(name: "tcp", path: path), runner: "\(folder)/meshhost"))
+            // On the loop's thread: it waits for a process, and must not hold up other tests.
+            let module = try await LoopActor(thread.loop).run { _ in
+                try IsolatedModule(
+                    "tcp", ModuleLaunch(.library(name: "tcp", path: path), runner: "\(folder)/meshhost"))
+            }
             makeFactory = { ModuleTransportFactory(module: module, loop: thread.loop, log: .none) }
         }
         let conformance = TransportConformance(timeLimit: .seconds(600)) { environment in
