@@ -47,7 +47,7 @@ public struct ModuleLocator: Sendable {
     }
 
     /// The modules that come with meshhost.
-    private static let shipped = ["bluez", "mock", "tcp"]
+    private static let shipped = ["bluez", "hci", "mock", "serial", "tcp"]
 
     /// Whether a module is one of meshhost's own, where meshhost is installed or was built.
     public func isShipped(_ name: String, path: String) -> Bool {
