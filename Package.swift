@@ -79,6 +79,7 @@ let package = Package(
         .systemLibrary(name: "CBluetooth", providers: [.apt(["libbluetooth-dev"])]),
         // OpenSSL is loaded when it is first needed, not linked, so there is no pkgConfig (Sources/COpenSSL/shim.h).
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+        .target(name: "CProcess", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
         .target(name: "CSerialLine", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
         .target(name: "CTransportABI", cSettings: [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]),
         .target(
@@ -97,7 +98,7 @@ let package = Package(
         swiftTarget("MeshBLE", ["MeshTransportAPI", "MeshLoop", "MeshWire"]),
         swiftTarget("MeshRuntime", ["MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshJournal", ["CSQLite", "MeshTransportAPI", "MeshLoop"]),
-        swiftTarget("MeshModuleHost", ["CTransportABI", "MeshTransportAPI", "MeshLoop"]),
+        swiftTarget("MeshModuleHost", ["CTransportABI", "CProcess", "MeshTransportAPI", "MeshLoop", "MeshWire"]),
         swiftTarget("MeshModuleSDK", ["CTransportABI", "MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshTransportTesting", ["MeshTransportAPI"]),
         // host
@@ -183,7 +184,10 @@ let package = Package(
             path: "Tests/Fixtures/JournalProgram", swiftSettings: common),
         tests(
             "MeshModuleTests",
-            ["MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI", "MeshTestSupport"]),
+            [
+                "MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI", "MeshTransportTesting",
+                "MeshTestSupport",
+            ]),
         .target(name: "RudeModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/RudeModule"),
         .target(name: "OtherMajorModule", path: "Tests/Fixtures/OtherMajorModule"),
         .target(
@@ -205,7 +209,7 @@ let package = Package(
             "TransportConformanceTests",
             [
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
-                "MeshSerialTransport", "MeshMockTransport", "MeshTestSupport",
+                "MeshSerialTransport", "MeshMockTransport", "MeshModuleHost", "MeshTestSupport",
             ]),
         tests(
             "MeshDaemonTests",

@@ -118,6 +118,14 @@ extension ConfigKey {
         }
     }
 
+    /// A choice without which something else decides.
+    static func optionalChoice<Choice>(_ name: String, _: Choice.Type, help: String) -> ConfigKey
+    where Value == Choice?, Choice: RawRepresentable & CaseIterable & Sendable, Choice.RawValue == String {
+        var key = requiredChoice(name, Choice.self, help: help)
+        key.spec.isRequired = false
+        return key
+    }
+
     fileprivate static func chosen<Choice>(
         _ make: (String) -> Choice?, among choices: [String], key: String, _ node: ConfigNode
     ) throws(Complaint) -> Choice {
@@ -179,6 +187,33 @@ extension ConfigKey where Value == [String] {
                 paths.append(try TextRule.absolutePath.read(element, key: name))
             }
             return paths
+        }
+    }
+}
+
+extension ConfigKey where Value == [String]? {
+    /// A program with its whole path, and its arguments.
+    static func words(_ name: String, help: String) -> ConfigKey {
+        ConfigKey(name, type: "list of texts", fallback: nil, defaultText: nil, help: help) { node throws(Complaint) in
+            let elements: [ConfigNode]
+            switch node.value {
+            case .array(let nodes): elements = nodes
+            // A program without arguments, in an environment variable or a `--set` argument.
+            case .unparsed: elements = [node]
+            default:
+                throw .wrongType(
+                    name, takes: "a list", node, hint: node.text.map { "write \(name) = [\($0.quoted)]" })
+            }
+            var words: [String] = []
+            for element in elements {
+                guard let text = element.text else { throw .wrongType(name, takes: "a list of texts", element) }
+                if text.utf8.contains(0) { throw .notAllowed(name, text, hint: "no NUL", at: element.position) }
+                words.append(words.isEmpty ? try TextRule.absolutePath.read(element, key: name) : text)
+            }
+            guard !words.isEmpty else {
+                throw Complaint(.valueNotAllowed, "\"\(name)\" cannot be empty", hint: "write a program's whole path")
+            }
+            return words
         }
     }
 }

@@ -32,7 +32,7 @@ public enum ConfigSchema {
                 .table("daemon", help: Daemon.section.help),
                 .table("journal", help: Journal.section.help),
                 .table("defaults", help: "What devices inherit."),
-                .table("module", help: "Modules outside the search path."),
+                .table("module", help: "Where modules are and how they run."),
                 .table("device", help: "The devices.", isList: true),
                 .table("share", help: "Local endpoints through which clients use a device.", isList: true),
             ])
@@ -108,10 +108,22 @@ public enum ConfigSchema {
 
     enum Module {
         static let path = ConfigKey.text(
-            "path", type: "absolute path", required: true,
+            "path", type: "absolute path",
             help: "The module's shared library.", rule: .absolutePath)
+        static let command = ConfigKey.words(
+            "command",
+            help: "The program that is the module, and its arguments, where it is no library.")
+        static let isolation = ConfigKey<ModuleIsolation?>.optionalChoice(
+            "isolation", ModuleIsolation.self,
+            help:
+                "Where a library runs: in processes of its own, or in the daemon's with all its rights, as modules do that come with meshhost."
+        )
+        static let memory = ConfigKey.int(
+            "memory_mib", 0...1_048_576, default: 1_024,
+            help: "How much address space a process of the module may have, in MiB; 0 means no limit.")
         static let section = SectionSpec(
-            "[module.NAME]", help: "A module outside the search path.", keys: [path.spec])
+            "[module.NAME]", help: "Where a module is and how it runs.",
+            keys: [path.spec, command.spec, isolation.spec, memory.spec])
     }
 
     enum Device {

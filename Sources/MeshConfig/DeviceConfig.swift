@@ -7,8 +7,10 @@ public import MeshTransportAPI
 public struct DeviceConfig: Sendable, Hashable {
     public var name: String
     public var module: String
+    /// Where the module is and how it runs, if the configuration says so; without its position.
+    public var moduleConfig: ModuleConfig?
     /// Where the module is, for one outside the search path.
-    public var modulePath: String?
+    public var modulePath: String? { moduleConfig?.path }
     public var isOptional = ConfigSchema.Device.optional.fallback
     /// Whether the link is wanted as long as no intent is stored.
     public var autoconnect = ConfigSchema.Device.autoconnect.fallback

@@ -31,12 +31,21 @@ extension HostConfig {
     private var shownSections: [ShownSection] {
         var sections = [ShownSection(entries: [(["config_version"], 1)]), daemon.shown, journal.shown]
         sections.append(ShownSection(path: ["defaults", "link"], entries: linkDefaults.shownEntries))
-        sections += modules.map {
-            ShownSection(path: ["module", $0.name], entries: [(["path"], .string($0.path))])
-        }
+        sections += modules.map(\.shown)
         sections += devices.map(\.shown)
         sections += shares.map(\.shown)
         return sections
+    }
+}
+
+extension ModuleConfig {
+    fileprivate var shown: ShownSection {
+        var section = ShownSection(path: ["module", name], entries: [])
+        if let path { section.entries.append((["path"], .string(path))) }
+        if let command { section.entries.append((["command"], .array(command.map { .string($0) }))) }
+        if let isolation { section.entries.append((["isolation"], .string(isolation.rawValue))) }
+        section.entries.append((["memory_mib"], .int(Int64(memoryLimit))))
+        return section
     }
 }
 

@@ -58,13 +58,20 @@ public struct LinkConfig: Sendable, Hashable {
     public init() {}
 }
 
-/// `[module.NAME]`: a module outside the search path.
+/// `[module.NAME]`: where a module is and how it runs.
 public struct ModuleConfig: Sendable, Hashable {
     public var name: String
-    public var path: String
+    /// Its library, for one outside the search path.
+    public var path: String?
+    /// The program that is the module, and its arguments, where it is no library.
+    public var command: [String]?
+    /// Where it runs; nil: in the daemon's process if it comes with meshhost, else in processes of its own.
+    public var isolation: ModuleIsolation?
+    /// The address space of each of its processes, in MiB; 0: no limit.
+    public var memoryLimit = ConfigSchema.Module.memory.fallback
     public var position: SourcePosition
 
-    public init(name: String, path: String, position: SourcePosition = .none) {
+    public init(name: String, path: String? = nil, position: SourcePosition = .none) {
         self.name = name
         self.path = path
         self.position = position

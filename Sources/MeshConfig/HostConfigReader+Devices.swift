@@ -21,7 +21,8 @@ extension HostConfigReader {
         let module = value(Keys.module, in: section)
         var device = DeviceConfig(name: name ?? "", module: module ?? "")
         device.position = node.position
-        device.modulePath = config.modules.first { $0.name == module }?.path
+        device.moduleConfig = config.modules.first { $0.name == module }
+        device.moduleConfig?.position = .none
         device.isOptional = value(Keys.optional, in: section)
         device.autoconnect = value(Keys.autoconnect, in: section)
         device.deviceProtocol = value(Keys.proto, in: section)

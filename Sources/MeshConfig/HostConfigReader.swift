@@ -100,23 +100,6 @@ struct HostConfigReader {
         }
     }
 
-    private mutating func readModules(_ top: Section) {
-        guard let section = subsection("module", of: top) else { return }
-        for entry in section.table.entries {
-            guard var module = subsection(entry.key, of: section) else { continue }
-            if let advice = TextRule.moduleName.advice(entry.key) {
-                diagnostics.error(
-                    .valueNotAllowed, at: entry.keyPosition, in: section.label.text,
-                    "a module cannot be called \(entry.key.quoted)", hint: advice)
-            }
-            judgeKeys(of: &module, ConfigSchema.Module.section.keys)
-            reportMissing(ConfigSchema.Module.section.keys, in: module)
-            if let path = value(ConfigSchema.Module.path, in: module) {
-                config.modules.append(ModuleConfig(name: entry.key, path: path, position: module.position))
-            }
-        }
-    }
-
     /// The settings of a link, where the keys that are missing have the values of `base`.
     mutating func readLink(_ section: Section, over base: LinkConfig) -> LinkConfig {
         var section = section
@@ -147,8 +130,7 @@ struct HostConfigReader {
     /// The module's answer; asked for once.
     mutating func lookUp(_ module: String) -> ModuleLookup {
         if let known = lookups[module] { return known }
-        let path = config.modules.first { $0.name == module }?.path
-        let lookup = modules(ModuleRequest(name: module, path: path, searchPath: config.daemon.modulePath))
+        let lookup = modules(config.request(forModule: module))
         lookups[module] = lookup
         return lookup
     }

@@ -13,6 +13,13 @@ struct DaemonQuestion {
         switch command {
         case .modules:
             Self.show(modules: try client.ask("modules")["modules"]?.arrayValue ?? [], options)
+        case .modulesReset(let name):
+            let answer = try client.ask("reset", name.map { ["module": .string($0)] } ?? .object([:]))
+            show(answer) {
+                let names = (answer["modules"]?.arrayValue ?? []).map { Self.text($0) }
+                return names.isEmpty
+                    ? "no module runs in a process of its own\n" : "reset: \(names.joined(separator: ", "))\n"
+            }
         case .devices:
             let answer = try client.ask("devices")
             show(answer) { Self.table(devices: answer["devices"]?.arrayValue ?? []) }
@@ -91,16 +98,26 @@ struct DaemonQuestion {
         if options.isJSON {
             return Terminal.write(["schema": "meshhost.modules/1", "modules": .array(modules)])
         }
-        var table = TextTable(header: ["NAME", "STATE", "VERSION", "ABI", "PATH"])
+        var table = TextTable(header: ["NAME", "STATE", "VERSION", "ABI", "RUNS", "PATH"])
         var reasons: [String] = []
         for module in modules {
             table.add([
                 text(module["name"]), text(module["state"]), text(module["version"]), text(module["abi"]),
-                text(module["path"]),
+                place(of: module), text(module["path"]),
             ])
+            if let crash = module["last_crash"]?.stringValue {
+                let (crashes, restarts) = (module["crashes"]?.intValue ?? 0, module["restarts"]?.intValue ?? 0)
+                reasons.append(
+                    "\(text(module["name"])): crashes: \(crashes), restarts: \(restarts); the last one \(crash)\n")
+            }
             if let reason = module["reason"]?.stringValue { reasons.append("\(text(module["name"])): \(reason)\n") }
         }
         Terminal.write(table.text + reasons.joined())
+    }
+
+    /// Where a module runs, with its processes.
+    private static func place(of module: JSONValue) -> String {
+        ([text(module["isolation"])] + (module["pids"]?.arrayValue ?? []).map { text($0) }).joined(separator: " ")
     }
 
     private static func table(devices: [JSONValue]) -> String {

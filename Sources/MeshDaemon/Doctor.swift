@@ -17,6 +17,11 @@ enum Doctor {
                 return DoctorFinding(
                     "modules", .problem, name, module["reason"]?.stringValue ?? "cannot be loaded",
                     advice: "see `meshhost modules`")
+            case "quarantined":
+                let last = module["last_crash"]?.stringValue.map { "; the last time it \($0)" } ?? ""
+                return DoctorFinding(
+                    "modules", .problem, name, "it crashed too often and is not started any more\(last)",
+                    advice: "look at its log, then run `meshhost modules reset \(name)`")
             default: return nil
             }
         }

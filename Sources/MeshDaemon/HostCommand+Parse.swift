@@ -123,6 +123,10 @@ extension HostCommand {
             }
         case "modules":
             if rest == ["list"] { return .modules }
+            if rest.first == "reset" {
+                if rest.count > 2 { throw UsageError(message: "modules reset takes one module name at most") }
+                return .modulesReset(rest.dropFirst().first)
+            }
             return try alone(.modules, rest)
         case "devices": return try alone(.devices, rest)
         case "device": return try device(rest, time)

@@ -8,6 +8,8 @@ enum HostCommand: Equatable {
     case configShow
     case configSchema
     case modules
+    /// Nil: all.
+    case modulesReset(String?)
     case devices
     case device(name: String, DeviceVerb)
     case clients

@@ -233,7 +233,8 @@ extension HostDaemon {
         for device in new.devices where diff.companionsChanged.contains(device.name) {
             await sessions[device.name]?.update(Self.sessionSettings(of: device))
         }
-        let different = Set(diff.devicesChanged + diff.devicesAdded)
+        var different = Set(diff.devicesChanged + diff.devicesAdded)
+        different.formUnion(new.devices.filter { catalog.outdated.contains($0.module) }.map(\.name))
         for device in new.devices {
             let isMissing = device.disabledReason == nil && !takenOn.contains(device.name)
             guard isMissing || different.contains(device.name) || unapplied.contains(device.name) else { continue }
@@ -248,6 +249,7 @@ extension HostDaemon {
                 problems.append(error)
             }
         }
+        await catalog.endOutdated()
         for share in new.shares {
             do throws(MeshError) {
                 if shares[share.id] == nil {

@@ -22,6 +22,10 @@ extension HostDaemon: ControlHandler {
         case "modules":
             let statuses = catalog.statuses(searchPath: config.daemon.modulePath)
             return ["schema": "meshhost.modules/1", "modules": .array(statuses.map(\.json))]
+        case "reset":
+            let names = try catalog.reset(try ControlParameters(params).text("module"))
+            await connectDevices(of: names, coordinator)
+            return ["schema": "meshhost.reset/1", "modules": .array(names.map { .string($0) })]
         case "devices":
             return ["schema": "meshhost.devices/1", "devices": .array(await devices(coordinator))]
         case "device":
@@ -61,6 +65,16 @@ extension HostDaemon: ControlHandler {
             return ["schema": "meshhost.reload/1", "reload": outcome.report]
         default:
             throw MeshError(.notSupported, "unknown method \"\(method)\"")
+        }
+    }
+
+    /// Tries devices at once that wait for these modules.
+    private func connectDevices(of modules: [String], _ coordinator: ReconnectionCoordinator) async {
+        for device in config.devices where modules.contains(device.module) && takenOn.contains(device.name) {
+            guard let status = try? await coordinator.status(of: device.name), status.link.intent == .connect else {
+                continue
+            }
+            try? await coordinator.perform(.connect, device.name)
         }
     }
 

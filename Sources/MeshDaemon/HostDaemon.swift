@@ -116,6 +116,7 @@ actor HostDaemon {
     private func start() async throws(MeshError) {
         let state = try StateDirectory(config.daemon.stateDirectory)
         catalog.onChange = { self.moduleChanged($0) }
+        catalog.onCrash = { self.moduleCrashed($0) }
         let intents = try await IntentStore.open(directory: state.path, loop: loop, log: log)
         let coordinator = ReconnectionCoordinator(
             loop: loop, events: bus, intents: intents, log: log, wallClock: { .sinceEpoch })
@@ -211,9 +212,20 @@ actor HostDaemon {
             // Only devices that are optional, or modules nobody needs any more, can be concerned while the daemon runs.
             log(.warning, "module refused", [("module", status.name), ("reason", status.reason ?? "")])
             bus.publish("module.refused", .json(status.json))
-        case .found:
+        case .found, .quarantined:
             break
         }
+    }
+
+    /// The log has been told.
+    private func moduleCrashed(_ crash: ModuleCrash) {
+        bus.publish(
+            "module.crash",
+            .json([
+                "name": .string(crash.module), "pid": .int(Int64(crash.pid)), "reason": .string(crash.reason),
+                "restart_ms": crash.restartAfter.map { .int($0.milliseconds) } ?? .null,
+                "quarantined": .bool(crash.restartAfter == nil),
+            ]))
     }
 
     // MARK: End
@@ -237,6 +249,7 @@ actor HostDaemon {
         }
         await catalog.shutDown()
         catalog.onChange = nil
+        catalog.onCrash = nil
         sessions = [:]
         running = nil
         signals = []

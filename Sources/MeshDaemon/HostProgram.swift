@@ -18,6 +18,7 @@ public struct HostProgram {
 
     /// Does what the words after the program's name say and returns the exit status.
     public static func run(_ words: [String], environment: [String: String]) -> Int32 {
+        if words.first == ModuleRunner.word { return ModuleRunner.run(Array(words.dropFirst())) }
         Terminal.openMissingDescriptors()
         do throws(UsageError) {
             let (command, options) = try HostCommand.parse(words)
@@ -55,7 +56,7 @@ public struct HostProgram {
         case .unpair(let pair): return runPair(pair, isRemoval: true)
         case .doctor: return runDoctor()
         case .controllerInfo(let controller): return runControllerInfo(controller)
-        case .modules, .devices, .device, .clients, .listen, .reload: return askDaemon()
+        case .modules, .modulesReset, .devices, .device, .clients, .listen, .reload: return askDaemon()
         }
     }
 

@@ -15,9 +15,13 @@ final class ModuleCatalog {
     private let log: LogSink
     private var loader: ModuleLoader?
     private var factories: [String: ModuleTransportFactory] = [:]
+    /// Those of the modules that run in processes of their own.
+    private var isolated: [String: IsolatedModule] = [:]
     private var refusals: [String: ModuleStatus] = [:]
     /// Factories that were replaced because their module's file was; they serve old links until the end.
     private var replaced: [ModuleTransportFactory] = []
+    /// Modules whose devices are to change to the new factory: what runs in a process can be replaced while the daemon runs.
+    private(set) var outdated: Set<String> = []
     /// A module that does not stop must not keep the daemon for more than this: SIGTERM ends it within 10 s.
     private let settings: ModuleSettings = {
         var settings = ModuleSettings()
@@ -26,6 +30,8 @@ final class ModuleCatalog {
     }()
     /// Told of each module that is loaded or refused for the first time.
     var onChange: ((ModuleStatus) -> Void)?
+    /// Told of each process of a module that ended without being asked to.
+    var onCrash: ((ModuleCrash) -> Void)?
 
     init(loop: EventLoop, log: LogSink) {
         self.loop = loop
@@ -34,24 +40,82 @@ final class ModuleCatalog {
 
     /// What a config gets when it names a module.
     func lookUp(_ request: ModuleRequest) -> ModuleLookup {
-        let loader = loader(request.searchPath)
+        let locator = loader(request.searchPath).locator
         do throws(ModuleRefusal) {
-            let module = try loader.load(request.name, path: request.path)
-            if let factory = factories[request.name] {
-                if factory.module === module { return .found(factory) }
-                replaced.append(factory)
+            let factory = try factory(for: request, locator)
+            if factories[request.name] !== factory {
+                if let before = factories[request.name] {
+                    replaced.append(before)
+                    if before.status.isolation == .process || factory.status.isolation == .process {
+                        outdated.insert(request.name)
+                    }
+                }
+                factories[request.name] = factory
+                refusals[request.name] = nil
+                onChange?(factory.status)
             }
-            let factory = ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
-            factories[request.name] = factory
-            refusals[request.name] = nil
-            onChange?(ModuleStatus(module))
             return .found(factory)
         } catch {
-            let status = loader.describe(request.name, path: request.path)
+            let path = request.command?.first ?? request.path ?? locator.path(ofModule: request.name)
+            let status = ModuleStatus(request.name, path: path, refusal: error)
             if refusals[request.name] != status { onChange?(status) }
             refusals[request.name] = status
             return .unavailable(reason: error.description)
         }
+    }
+
+    /// The factory of a module as it lies there now: that which there is, or a new one.
+    private func factory(
+        for request: ModuleRequest, _ locator: ModuleLocator
+    ) throws(ModuleRefusal) -> ModuleTransportFactory {
+        let before = factories[request.name]
+        guard let launch = try launch(request, locator) else {
+            let module = try loader(request.searchPath).load(request.name, path: request.path)
+            if let before, before.isHosting(module) { return before }
+            isolated[request.name] = nil
+            return ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
+        }
+        if let before, let module = isolated[request.name], before.isHosting(module), module.isCurrent(launch) {
+            return before
+        }
+        let module = try IsolatedModule(request.name, launch)
+        module.onCrash { [weak self] in self?.onCrash?($0) }
+        isolated[request.name] = module
+        return ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
+    }
+
+    /// How a process of the module is started; nil: it is loaded into this one.
+    private func launch(_ request: ModuleRequest, _ locator: ModuleLocator) throws(ModuleRefusal) -> ModuleLaunch? {
+        let limit = request.memoryLimit > 0 ? request.memoryLimit : nil
+        if let command = request.command { return ModuleLaunch(.command(command), memoryLimit: limit) }
+        var path = request.path
+        if path == nil { path = try locator.existingPath(ofModule: request.name) }
+        guard let path else { return nil }
+        let rule: ModuleIsolation = locator.isShipped(request.name, path: path) ? .inProcess : .process
+        guard request.isolation ?? rule == .process else { return nil }
+        return ModuleLaunch(.library(name: request.name, path: path), memoryLimit: limit)
+    }
+
+    /// The devices of ``outdated`` modules have changed to the new factories: ends the old ones.
+    func endOutdated() async {
+        let ended = replaced.filter { outdated.contains($0.descriptor.name) }
+        replaced.removeAll { factory in ended.contains { $0 === factory } }
+        outdated = []
+        for factory in ended { await factory.shutDown() }
+    }
+
+    /// Lets a module that is in quarantine, or waits after a crash, be started again; all of them without a name. Returns
+    /// their names.
+    func reset(_ name: String?) throws(MeshError) -> [String] {
+        if let name, isolated[name] == nil {
+            throw MeshError(
+                .invalidArgument,
+                factories[name] == nil
+                    ? "no module \"\(name)\" is loaded" : "module \"\(name)\" runs in the daemon's own process")
+        }
+        let names = name.map { [$0] } ?? isolated.keys.sorted()
+        for name in names { isolated[name]?.reset() }
+        return names
     }
 
     /// The factory of a module that ``lookUp(_:)`` has found.
@@ -73,7 +137,7 @@ final class ModuleCatalog {
     func statuses(searchPath: [String]) -> [ModuleStatus] {
         let loader = loader(searchPath)
         var statuses = refusals
-        for factory in factories.values { statuses[factory.descriptor.name] = ModuleStatus(factory.module) }
+        for factory in factories.values { statuses[factory.descriptor.name] = factory.status }
         for (name, path) in loader.locator.installed() where statuses[name] == nil {
             statuses[name] = loader.status(of: name, path: path)
         }
@@ -85,7 +149,11 @@ final class ModuleCatalog {
         let all = replaced + factories.values
         replaced = []
         factories = [:]
-        for factory in all { await factory.shutDown() }
+        // At one time: each may take as long as a module has to stop.
+        let executor = loop.taskExecutor
+        await withTaskGroup(of: Void.self) { group in
+            for factory in all { group.addTask(executorPreference: executor) { await factory.shutDown() } }
+        }
     }
 
     private func loader(_ searchPath: [String]) -> ModuleLoader {
@@ -103,6 +171,9 @@ extension ModuleStatus {
             "reason": reason.map { .string($0) } ?? .null, "version": version.map { .string($0) } ?? .null,
             "vendor": vendor.map { .string($0) } ?? .null, "license": license.map { .string($0) } ?? .null,
             "abi": abi.map { .string($0) } ?? .null, "capabilities": .array(capabilities.map { .string($0) }),
+            "isolation": isolation.map { .string($0.rawValue) } ?? .null,
+            "pids": .array(pids.map { .int(Int64($0)) }), "restarts": .int(Int64(restarts)),
+            "crashes": .int(Int64(crashes)), "last_crash": lastCrash.map { .string($0) } ?? .null,
         ]
     }
 }

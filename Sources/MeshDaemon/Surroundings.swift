@@ -24,9 +24,7 @@ struct Surroundings {
 
     /// A module by its name. Throws what `meshhost modules` says of it.
     func factory(_ name: String) throws(MeshError) -> any TransportFactory {
-        let path = config.modules.first { $0.name == name }?.path
-        let request = ModuleRequest(name: name, path: path, searchPath: config.daemon.modulePath)
-        switch catalog.lookUp(request) {
+        switch catalog.lookUp(config.request(forModule: name)) {
         case .found(let factory): return factory
         case .unavailable(let reason):
             throw MeshError(.moduleRefused, "module \"\(name)\" is not available: \(reason)")

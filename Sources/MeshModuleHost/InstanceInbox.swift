@@ -20,6 +20,8 @@ enum HostEvent: Sendable {
     case linkEvent(mh_link, kind: Int32, UInt64)
     case managed(request: UInt64, mh_status, Data)
     case stopped
+    /// It has ended without being asked to: what its links end with, and why.
+    case failed(mh_status, detail: String)
 }
 
 /// Where a module's callbacks go, from any thread: one inbox per instance, drained on the loop.

@@ -4,12 +4,13 @@
 internal import CTransportABI
 internal import FoundationEssentials
 internal import Glibc
+internal import MeshLoop
 public import MeshTransportAPI
 
 /// A module in the process: its description, checked, and its functions. Never unloaded.
 ///
 /// Sendable: everything the pointers lead to is static and immutable (rule O3 of the ABI).
-public final class LoadedModule: @unchecked Sendable {
+public final class LoadedModule: HostedModule, @unchecked Sendable {
     /// The file it came from.
     public let path: String
     /// Name, version, vendor, license, capabilities and the option table.
@@ -32,12 +33,24 @@ public final class LoadedModule: @unchecked Sendable {
         capabilities = descriptor.capabilities.rawValue
     }
 
-    /// Whether one instance carries the links of all devices.
-    var isMultilink: Bool { capabilities & (1 << 1) != 0 }
-    /// Whether it can look for devices.
-    var canScan: Bool { capabilities & (1 << 0) != 0 && ops.scan != nil }
-    /// Whether a send without acknowledgement differs from one with.
-    var canSendWithoutResponse: Bool { capabilities & (1 << 5) != 0 && ops.send_without_response != nil }
+    var canScan: Bool { capabilities & MH_CAP_SCAN != 0 && ops.scan != nil }
+    var canSendWithoutResponse: Bool {
+        capabilities & MH_CAP_SEND_WITHOUT_RESPONSE != 0 && ops.send_without_response != nil
+    }
+    var canResume: Bool { ops.rx_ready != nil }
+    var status: ModuleStatus { ModuleStatus(self) }
+
+    func settled() {}
+
+    func start(
+        _ options: [String: JSONValue], inbox: InstanceInbox, loop: EventLoop, log: LogSink, settings: ModuleSettings
+    ) throws(MeshError) -> any ModuleBackend {
+        do throws(ModuleStartFailure) {
+            return try InProcessBackend(self, options, inbox: inbox, loop: loop, log: log)
+        } catch {
+            throw MeshError(status: error.status, detail: error.detail, module: descriptor.name)
+        }
+    }
 
     /// What the module itself thinks of one device's options. Pure; on the loop's thread, or without a loop.
     func validate(_ options: [String: JSONValue]) -> [OptionIssue] {
@@ -48,12 +61,8 @@ public final class LoadedModule: @unchecked Sendable {
         }
         var issues: [OptionIssue] = []
         for chunk in chunks.list {
-            guard let value = try? JSONValue(parsing: chunk), let message = value["msg"]?.stringValue else { continue }
-            let pointer = value["ptr"]?.stringValue ?? ""
-            issues.append(
-                OptionIssue(
-                    option: String(pointer.drop { $0 == "/" }), message: message.singleLine,
-                    hint: value["hint"]?.stringValue?.singleLine))
+            guard let value = try? JSONValue(parsing: chunk), let issue = OptionIssue(ofModule: value) else { continue }
+            issues.append(issue)
         }
         if issues.isEmpty, status != MH_OK {
             issues.append(

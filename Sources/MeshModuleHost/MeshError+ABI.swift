@@ -6,6 +6,9 @@ internal import MeshTransportAPI
 
 /// The statuses of the module ABI as the host's errors. The module kit has the other direction.
 extension MeshError {
+    /// The status of links whose module has died. No module reports it: the ABI has no such number.
+    static let moduleFailedStatus: mh_status = .min
+
     /// What a negative status means; `detail` is the module's text for people, if it gave one.
     init(status: mh_status, detail: String = "", module: String) {
         guard let (code, message) = Self.meaning(of: status) else {

@@ -11,7 +11,7 @@ struct ModuleDescription {
     private static let infoSize = MemoryLayout<mh_transport_info>.size
     private static let opsSize = MemoryLayout<mh_transport_ops>.offset(of: \.rx_ready)!
     private static let optionSize = MemoryLayout<mh_option>.size
-    private static let optionLimit = 256
+    static let optionLimit = 256
 
     /// The description of the module in the file `path`, which a config calls `name`.
     static func read(
@@ -125,8 +125,7 @@ struct ModuleDescription {
             let spec = OptionSpec(
                 name, kind, default: option.default_text.flatMap(string), help: help.singleLine,
                 secret: option.secret != 0)
-            // A default of the wrong kind would leave the option without a value, as in an empty table.
-            if spec.defaultText != nil, [spec].resolve([:]).values == [].resolve([:]).values { throw wrong }
+            guard spec.hasUsableDefault else { throw wrong }
             specs.append(spec)
         }
         return specs

@@ -15,6 +15,21 @@ struct ModuleFile: ~Copyable {
         var inode: UInt64
     }
 
+    /// Which file it is, and whether it has been written to since.
+    struct Version: Hashable, Sendable {
+        var identity: Identity
+        var size: Int
+        var seconds: Int
+        var nanoseconds: Int
+
+        fileprivate init(_ status: stat) {
+            identity = Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+            size = Int(status.st_size)
+            seconds = status.st_mtim.tv_sec
+            nanoseconds = status.st_mtim.tv_nsec
+        }
+    }
+
     let path: String
     let descriptor: Int32
     private let status: stat
@@ -57,6 +72,8 @@ struct ModuleFile: ~Copyable {
 
     var identity: Identity { Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)) }
 
+    var version: Version { Version(status) }
+
     private borrowing func check() throws(ModuleRefusal) {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw ModuleRefusal(path, "is not a regular file", advice: "name the module's .so file")
@@ -68,6 +85,48 @@ struct ModuleFile: ~Copyable {
             )
         }
         try ELFHeader.check(descriptor, size: size, path: path)
+    }
+
+    // MARK: Programs
+
+    /// Checks the file of a program that is started by its path: it and its folders as a module's, but it may be a link, as
+    /// `/usr/bin/python3` is, whose target is checked instead.
+    static func checkProgram(_ given: String) throws(ModuleRefusal) -> Version {
+        guard given.hasPrefix("/") else {
+            throw ModuleRefusal(given, "is no absolute path", advice: "write the program with its whole path")
+        }
+        var path = given
+        for _ in 0..<40 {
+            let slash = path.lastIndex(of: "/")!
+            let real = try checkFolders(String(path[..<slash]), of: given) + path[slash...]
+            var status = stat()
+            guard lstat(real, &status) == 0 else {
+                throw ModuleRefusal(given, "cannot be found (\(text(errno)))", advice: "check the path")
+            }
+            if status.st_mode & S_IFMT == S_IFLNK, let target = linkTarget(real) {
+                try checkOwner(status, of: given, kind: "the link \(real)")
+                path = target.hasPrefix("/") ? target : String(real[...real.lastIndex(of: "/")!]) + target
+                continue
+            }
+            guard status.st_mode & S_IFMT == S_IFREG, access(real, X_OK) == 0 else {
+                throw ModuleRefusal(given, "is not a program", advice: "name a file, and run: chmod +x \(given)")
+            }
+            try checkOwner(status, of: given, kind: "a program")
+            guard status.st_mode & 0o022 == 0 else {
+                throw ModuleRefusal(
+                    given, "may be changed by others (mode \(octal(status.st_mode)))", advice: "run: chmod go-w \(real)"
+                )
+            }
+            return Version(status)
+        }
+        throw ModuleRefusal(given, "is a link that leads nowhere", advice: "name the real file")
+    }
+
+    /// The version of a file that is given to a program, such as a script; nil where there is none.
+    static func version(ofArgument path: String) -> Version? {
+        var status = stat()
+        guard path.hasPrefix("/"), stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Version(status)
     }
 
     // MARK: Folders

@@ -11,22 +11,16 @@ extension ModuleInstance {
     /// then until it has ended what it began. Throws `notSupported` where it does not know the verb.
     func manage(_ verb: String, _ params: JSONValue, within deadline: Duration) async throws(MeshError) -> JSONValue {
         let name = module.descriptor.name
-        guard isRunning, let manage = module.ops.manage else {
+        guard isRunning else {
             throw MeshError(.notSupported, "module \(name) cannot do \"\(verb)\"")
         }
         let number = requests.nextNumber()
-        // The handle is good for as long as the request is open: `endAll` comes before `destroy`.
         let answers = requests.open(
             number, deadline: deadline,
-            cancel: { [unowned self] in
-                guard isRunning, let cancel = module.ops.manage_cancel else { return MH_ENOSUP }
-                return timed("manage_cancel") { cancel(self.handle, number) }
-            },
+            cancel: { [unowned self] in isRunning ? backend.cancelManage(number) : MH_ENOSUP },
             isOver: { [inbox] in inbox.closeRequest(number) })
         inbox.openRequest(number)
-        let status = params.serialized().withABIString { params in
-            verb.withABIString { verb in timed("manage") { manage(handle, number, verb, params) } }
-        }
+        let status = backend.manage(number, verb: verb, params: params.serialized())
         if status != MH_OK { requests.answered(number, status < 0 ? status : MH_EINTERNAL, .init()) }
         // In a task of its own: a stream ends at once for a task that is cancelled, and the module's end is to be awaited.
         let answer = Task(executorPreference: loop.taskExecutor) { await answers.first { _ in true } }

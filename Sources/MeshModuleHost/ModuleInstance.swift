@@ -6,12 +6,13 @@ internal import FoundationEssentials
 internal import MeshLoop
 internal import MeshTransportAPI
 
-/// One instance of a module, from `create` to `destroy`, and the links that go through it.
+/// One instance of a module, from its start to its end, and the links that go through it.
 ///
-/// Calls the ops and hands what the module says to the links it concerns. Used on the loop's thread only: that is what
-/// makes it Sendable.
+/// Asks the ``ModuleBackend`` and hands what the module says to the links it concerns. Used on the loop's thread only: that
+/// is what makes it Sendable.
 final class ModuleInstance: @unchecked Sendable {
-    /// `created ─start─▶ running ─stop─▶ stopping ─stopped─▶ ended`; a module that never answers `stop` is abandoned.
+    /// `running ─stop─▶ stopping ─stopped─▶ ended`; a module that never answers `stop` is killed, where that can be done,
+    /// else abandoned. One that fails ends at once.
     private enum Phase {
         case running
         case stopping(LoopTimer, [CheckedContinuation<Void, Never>])
@@ -29,13 +30,10 @@ final class ModuleInstance: @unchecked Sendable {
         weak var transport: ModuleTransport?
     }
 
-    private static let slowOp: Duration = .milliseconds(50)
-    private static let wedgedOp: Duration = .seconds(2)
-
-    let module: LoadedModule
+    let module: any HostedModule
     let loop: EventLoop
     private let log: LogSink
-    let handle: OpaquePointer
+    let backend: any ModuleBackend
     let inbox: InstanceInbox
     private let stopDeadline: Duration
     /// What was asked with `manage` and is not answered yet.
@@ -49,50 +47,37 @@ final class ModuleInstance: @unchecked Sendable {
     private var scanners: [Int: AsyncThrowingStream<ScanResult, any Error>.Continuation] = [:]
     private var lastScanner = 0
     private var metrics: [String: Double] = [:]
-    private var slowOps = 0
     private var brokenRules = 0
 
     /// Creates and starts an instance with this configuration.
-    static func start(
-        _ module: LoadedModule, loop: EventLoop, log: LogSink, options: [String: JSONValue], settings: ModuleSettings
-    ) throws(MeshError) -> ModuleInstance {
-        let name = module.descriptor.name
+    init(
+        _ module: any HostedModule, loop: EventLoop, log: LogSink, options: [String: JSONValue],
+        settings: ModuleSettings
+    ) throws(MeshError) {
         let inbox = InstanceInbox(
             limits: InstanceInbox.Limits(frames: settings.frameLimit, bytes: settings.byteLimit),
-            canResume: module.ops.rx_ready != nil, log: log)
-        let api = HostCallbacks.makeAPI(inbox, loop: loop)
-        var handle: OpaquePointer?
-        let created = JSONValue.object(options).serialized().withABIString { module.ops.create(api, $0, &handle) }
-        guard created == MH_OK, let handle else {
-            throw MeshError(
-                status: created == MH_OK ? MH_EINTERNAL : created, detail: "module \(name) could not be created",
-                module: name)
-        }
-        let instance = ModuleInstance(
-            module, loop: loop, log: log, handle: handle, inbox: inbox, settings: settings)
+            canResume: module.canResume, log: log)
+        let entrance = Entrance()
         // Broken by close(): the inbox lives for ever, the instance must not.
-        inbox.open { loop.perform { instance.drain() } }
-        let started = instance.timed("start") { module.ops.start(handle) }
-        guard started == MH_OK else {
-            instance.phase = .ended
+        inbox.open { loop.perform { entrance.instance?.drain() } }
+        do throws(MeshError) {
+            backend = try module.start(options, inbox: inbox, loop: loop, log: log, settings: settings)
+        } catch {
             inbox.close()
-            module.ops.destroy(handle)
-            throw MeshError(status: started, detail: "module \(name) could not be started", module: name)
+            throw error
         }
-        return instance
-    }
-
-    private init(
-        _ module: LoadedModule, loop: EventLoop, log: LogSink, handle: OpaquePointer, inbox: InstanceInbox,
-        settings: ModuleSettings
-    ) {
         self.module = module
         self.loop = loop
         self.log = log
-        self.handle = handle
         self.inbox = inbox
         stopDeadline = settings.stopDeadline
         requests = ManagedRequests(loop, grace: settings.disconnectDeadline)
+        entrance.instance = self
+    }
+
+    /// Lets a module speak before its instance is complete. Used on the loop's thread only: that is what makes it Sendable.
+    private final class Entrance: @unchecked Sendable {
+        var instance: ModuleInstance?
     }
 
     var isRunning: Bool {
@@ -107,11 +92,8 @@ final class ModuleInstance: @unchecked Sendable {
         let link = mh_link(lastLink)
         let credits = FrameCredits(inbox.limits)
         let frames = FrameQueue { [weak self] frame in
-            guard let taken = credits.add(frame.count), let self else { return }
-            guard inbox.release(link, frames: taken.frames, bytes: taken.bytes), isRunning,
-                let ready = module.ops.rx_ready
-            else { return }
-            _ = timed("rx_ready") { ready(self.handle, link) }
+            guard let taken = credits.add(frame.count), let self, isRunning else { return }
+            backend.framesTaken(link, frames: taken.frames, bytes: taken.bytes)
         }
         routes[link] = Route(transport: transport, frames: frames)
         inbox.openLink(link)
@@ -130,20 +112,16 @@ final class ModuleInstance: @unchecked Sendable {
     func forgetLink(_ link: mh_link) {
         ended[link] = nil
         inbox.forgetLink(link)
+        if isRunning { backend.forget(link) }
     }
 
     func connect(_ link: mh_link, device: String, options: [String: JSONValue]) -> mh_status {
         guard isRunning else { return MH_ECLOSED }
-        return JSONValue.object(options).serialized().withABIString { options in
-            device.withABIString { device in
-                timed("connect") { module.ops.connect(handle, link, device, options) }
-            }
-        }
+        return backend.connect(link, device: device, options: JSONValue.object(options).serialized())
     }
 
     func disconnect(_ link: mh_link) -> mh_status {
-        guard isRunning else { return MH_ECLOSED }
-        return timed("disconnect") { module.ops.disconnect(handle, link) }
+        isRunning ? backend.disconnect(link) : MH_ECLOSED
     }
 
     /// The module's answer and, if the frame is done already, how that went.
@@ -151,14 +129,14 @@ final class ModuleInstance: @unchecked Sendable {
         _ link: mh_link, _ frame: Data, cookie: UInt64, withoutResponse: Bool
     ) -> (accepted: mh_status, done: mh_status?) {
         guard isRunning else { return (MH_ECLOSED, nil) }
-        let send = withoutResponse ? module.ops.send_without_response ?? module.ops.send : module.ops.send
-        return inbox.sending(cookie) {
-            frame.withABIBytes { bytes in timed("send") { send!(handle, link, bytes, cookie) } }
-        }
+        return backend.send(link, frame, cookie: cookie, withoutResponse: withoutResponse)
     }
 
     /// The cookie of the n-th frame of a link: it says which link a `tx_done` belongs to.
     static func cookie(_ link: mh_link, _ number: UInt32) -> UInt64 { link << 32 | UInt64(number) }
+
+    /// The link of a frame's cookie.
+    static func link(of cookie: UInt64) -> mh_link { cookie >> 32 }
 
     // MARK: Events
 
@@ -183,7 +161,8 @@ final class ModuleInstance: @unchecked Sendable {
         case .writable(let link):
             routes[link]?.transport.assumeIsolated { $0.writable(link) }
         case .sendDone(let cookie, let status):
-            let isExpected = routes[cookie >> 32]?.transport.assumeIsolated { $0.sendDone(cookie, status) } ?? false
+            let isExpected =
+                routes[Self.link(of: cookie)]?.transport.assumeIsolated { $0.sendDone(cookie, status) } ?? false
             if !isExpected { brokenRules += 1 }
         case .linkEvent(let link, let kind, let value):
             let transport = routes[link]?.transport ?? (kind == MH_EVENT_ADAPTER ? ended[link]?.transport : nil)
@@ -200,6 +179,8 @@ final class ModuleInstance: @unchecked Sendable {
             requests.answered(request, status, result)
         case .stopped:
             stopped()
+        case .failed(let status, let detail):
+            end(destroying: true, status, detail: detail)
         }
     }
 
@@ -208,11 +189,11 @@ final class ModuleInstance: @unchecked Sendable {
     /// Devices as they are seen, until the consumer stops, or the module's search fails. Those who scan at the same time share
     /// the first one's filter.
     func scan(_ filter: JSONValue) throws(MeshError) -> AsyncThrowingStream<ScanResult, any Error> {
-        guard isRunning, let scan = module.ops.scan else {
+        guard isRunning, module.canScan else {
             throw MeshError(.notSupported, "module \(module.descriptor.name) cannot look for devices")
         }
         if scanners.isEmpty {
-            let status = filter.serialized().withABIString { filter in timed("scan") { scan(handle, 1, filter) } }
+            let status = backend.scan(isOn: true, filter: filter.serialized())
             if status != MH_OK { throw MeshError(status: status, module: module.descriptor.name) }
         }
         let (stream, continuation) = AsyncThrowingStream.makeStream(
@@ -226,11 +207,8 @@ final class ModuleInstance: @unchecked Sendable {
     }
 
     private func endScan(_ scanner: Int) {
-        guard scanners.removeValue(forKey: scanner) != nil, scanners.isEmpty, isRunning, let scan = module.ops.scan
-        else {
-            return
-        }
-        _ = "{}".withABIString { filter in timed("scan") { scan(handle, 0, filter) } }
+        guard scanners.removeValue(forKey: scanner) != nil, scanners.isEmpty, isRunning else { return }
+        _ = backend.scan(isOn: false, filter: Data("{}".utf8))
     }
 
     /// The module's search is over: the next one is a new one.
@@ -252,7 +230,7 @@ final class ModuleInstance: @unchecked Sendable {
                 let timer = LoopTimer(loop)
                 timer.schedule(after: stopDeadline) { self.abandon() }
                 phase = .stopping(timer, [continuation])
-                if timed("stop", { module.ops.stop(handle) }) != MH_OK { abandon() }
+                if backend.stop() != MH_OK { abandon() }
             }
         }
     }
@@ -264,22 +242,29 @@ final class ModuleInstance: @unchecked Sendable {
         end(destroying: true)
     }
 
-    /// It never answered. Its threads may still run, so the instance cannot be destroyed; its calls are ignored.
+    /// It never answered. What cannot be killed may still have threads that run, so the instance cannot be destroyed; its
+    /// calls are ignored.
     private func abandon() {
-        log(.error, "module does not stop; abandoned", [("module", module.descriptor.name)])
-        end(destroying: false)
+        guard case .stopping(let timer, _) = phase else { return }
+        if backend.kill() {
+            log(.error, "module does not stop; killed", [("module", module.descriptor.name)])
+            // The system ends it at once, but for a process that waits for a device's driver.
+            timer.schedule(after: .seconds(1)) { self.end(destroying: false) }
+        } else {
+            log(.error, "module does not stop; abandoned", [("module", module.descriptor.name)])
+            end(destroying: false)
+        }
     }
 
-    private func end(destroying: Bool) {
+    private func end(destroying: Bool, _ status: mh_status = MH_ECLOSED, detail: String? = nil) {
         let before = phase
         if case .ended = before { return }
         phase = .ended
         inbox.close()
-        if destroying { timed("destroy") { module.ops.destroy(handle) } }
+        if destroying { backend.destroy() }
+        let detail = detail ?? "module \(module.descriptor.name) has stopped"
         for (link, route) in routes {
-            route.transport.assumeIsolated {
-                $0.linkDown(link, MH_ECLOSED, detail: "module \(module.descriptor.name) has stopped")
-            }
+            route.transport.assumeIsolated { $0.linkDown(link, status, detail: detail) }
         }
         routes = [:]
         ended = [:]
@@ -293,40 +278,19 @@ final class ModuleInstance: @unchecked Sendable {
     // MARK: Diagnostics
 
     /// What the module says of itself, and of one link, and what the host counted.
-    func diagnostics(of link: mh_link?) -> JSONValue {
+    func diagnostics(of link: mh_link?) async -> JSONValue {
         var facts: [String: JSONValue] = [
-            "slow_ops": .int(Int64(slowOps)), "late_calls": .int(Int64(inbox.lateCalls)),
-            "broken_rules": .int(Int64(brokenRules)), "dropped_events": .int(Int64(inbox.droppedEvents)),
+            "late_calls": .int(Int64(inbox.lateCalls)), "broken_rules": .int(Int64(brokenRules)),
+            "dropped_events": .int(Int64(inbox.droppedEvents)),
         ]
+        facts.merge(backend.facts) { _, new in new }
         if !metrics.isEmpty { facts["metrics"] = .object(metrics.mapValues { .double($0) }) }
-        if isRunning, let diagnostics = module.ops.diagnostics {
-            let buffer = SinkBuffer()
-            _ = timed("diagnostics") {
-                diagnostics(handle, sinkFunction, Unmanaged.passUnretained(buffer).toOpaque())
-            }
-            if case .object(var own)? = try? JSONValue(parsing: buffer.list.reduce(Data(), +)) {
-                let links = own.removeValue(forKey: "links")
-                if !own.isEmpty { facts["module"] = .object(own) }
-                if let link, let mine = links?["\(link)"] { facts["link"] = mine }
-            }
+        if isRunning, let said = await backend.diagnostics(), case .object(var own)? = try? JSONValue(parsing: said) {
+            let links = own.removeValue(forKey: "links")
+            if !own.isEmpty { facts["module"] = .object(own) }
+            if let link, let mine = links?["\(link)"] { facts["link"] = mine }
         }
         return .object(facts)
-    }
-
-    /// Runs an op and holds the module to its promise to return at once.
-    func timed<Result>(_ op: StaticString, _ body: () -> Result) -> Result {
-        let start = loop.now
-        let result = body()
-        let elapsed = loop.now - start
-        if elapsed > Self.slowOp {
-            slowOps += 1
-            if elapsed > Self.wedgedOp {
-                log(
-                    .warning, "module blocks the host",
-                    [("module", module.descriptor.name), ("op", "\(op)"), ("time", elapsed.optionText)])
-            }
-        }
-        return result
     }
 }
 
@@ -344,6 +308,8 @@ public struct ModuleSettings: Sendable {
     public var pairDeadline: Duration = .seconds(90)
     /// How long any other request may take.
     public var manageDeadline: Duration = .seconds(15)
+    /// Deadlines of a module's process.
+    var process = ModuleProcessStateMachine.Configuration()
 
     public init() {}
 }

@@ -10,14 +10,14 @@ internal import MeshTransportAPI
 /// Used on the loop's thread only: that is what makes it Sendable.
 final class ModuleInstances: @unchecked Sendable {
     let loop: EventLoop
-    private let module: LoadedModule
+    private let module: any HostedModule
     private let log: LogSink
     private let settings: ModuleSettings
     private var shared: ModuleInstance?
     private var ofDevices: [String: ModuleInstance] = [:]
     private var isShutDown = false
 
-    init(module: LoadedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings) {
+    init(module: any HostedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings) {
         self.module = module
         self.loop = loop
         self.log = log
@@ -65,14 +65,19 @@ final class ModuleInstances: @unchecked Sendable {
         let instances = ofDevices.values + (shared.map { [$0] } ?? [])
         shared = nil
         ofDevices = [:]
-        for instance in instances { await instance.shutDown() }
+        // At one time: each may take as long as a module has to stop.
+        let executor = loop.taskExecutor
+        await withTaskGroup(of: Void.self) { group in
+            for instance in instances { group.addTask(executorPreference: executor) { await instance.shutDown() } }
+        }
+        await module.settled()
     }
 
     private func start(_ log: LogSink, options: [String: JSONValue]) throws(MeshError) -> ModuleInstance {
         guard !isShutDown else {
             throw MeshError(.cancelled, "module \(module.descriptor.name) is being shut down")
         }
-        return try ModuleInstance.start(
+        return try ModuleInstance(
             module, loop: loop, log: log.adding([("module", module.descriptor.name)]), options: options,
             settings: settings)
     }

@@ -64,9 +64,7 @@ public final class ModuleLoader: Sendable {
         do throws(ModuleRefusal) {
             return ModuleStatus(try load(name, path: given))
         } catch {
-            let path = given ?? locator.path(ofModule: name)
-            return ModuleStatus(
-                name: name, path: path, state: path == nil ? .missing : .refused, reason: error.description)
+            return ModuleStatus(name, path: given ?? locator.path(ofModule: name), refusal: error)
         }
     }
 

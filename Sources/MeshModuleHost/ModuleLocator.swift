@@ -40,6 +40,22 @@ public struct ModuleLocator: Sendable {
         return nil
     }
 
+    /// The same, or what to tell somebody whose module is not there.
+    public func existingPath(ofModule name: String) throws(ModuleRefusal) -> String {
+        guard let path = path(ofModule: name) else { throw refusal(ofModule: name) }
+        return path
+    }
+
+    /// The modules that come with meshhost.
+    private static let shipped = ["bluez", "hci", "mock", "serial", "tcp"]
+
+    /// Whether a module is one of meshhost's own, where meshhost is installed or was built.
+    public func isShipped(_ name: String, path: String) -> Bool {
+        let homes = Self.systemFolders + (Self.folderOfProgram().map { [$0, $0 + "/modules"] } ?? [])
+        return Self.shipped.contains(name)
+            && path.lastIndex(of: "/").map { homes.contains(String(path[..<$0])) } ?? false
+    }
+
     /// Every module that lies in the folders, by name, each as ``path(ofModule:)`` would find it.
     public func installed() -> [(name: String, path: String)] {
         var names: Set<String> = []

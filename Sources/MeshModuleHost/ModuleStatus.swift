@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-internal import MeshTransportAPI
+public import MeshTransportAPI
 
 /// One line of `meshhost modules`.
 public struct ModuleStatus: Sendable, Hashable {
@@ -9,8 +9,10 @@ public struct ModuleStatus: Sendable, Hashable {
     public enum State: String, Sendable, Hashable, CaseIterable {
         /// The file is there and may be loaded; nothing of it has run.
         case found
-        /// It is in the process.
+        /// It can be used: it is in this process, or was asked in one of its own.
         case loaded
+        /// Its processes crashed too often; none is started until a person says so.
+        case quarantined
         /// It must not or cannot be loaded; the reason says why.
         case refused
         /// There is no such file.
@@ -31,6 +33,15 @@ public struct ModuleStatus: Sendable, Hashable {
     public var abi: String?
     /// Words such as `scan` and `multilink`.
     public var capabilities: [String]
+    /// Where it runs.
+    public var isolation: ModuleIsolation?
+    /// Its processes.
+    public var pids: [Int32] = []
+    /// How often a process ended without being asked to, and how the last one did.
+    public var crashes = 0
+    public var lastCrash: String?
+    /// How often one was started after that.
+    public var restarts = 0
 
     init(name: String, path: String?, state: State, reason: String? = nil) {
         self.name = name
@@ -38,6 +49,11 @@ public struct ModuleStatus: Sendable, Hashable {
         self.state = state
         self.reason = reason
         capabilities = []
+    }
+
+    /// The status of a module that cannot be used; without a path it was not found.
+    public init(_ name: String, path: String?, refusal: ModuleRefusal) {
+        self.init(name: name, path: path, state: path == nil ? .missing : .refused, reason: refusal.description)
     }
 
     /// The status of a module that is in the process.
@@ -49,10 +65,29 @@ public struct ModuleStatus: Sendable, Hashable {
         vendor = module.descriptor.vendor
         license = module.descriptor.license
         abi = module.abi
-        let words = [
-            "scan", "multilink", "pairing", "stream", "pipelined-reads", "send-without-response", "network", "adapter",
-            "own-deadlines",
-        ]
-        capabilities = words.enumerated().filter { module.capabilities & (1 << $0.offset) != 0 }.map(\.element)
+        capabilities = Self.words(module.capabilities)
+        isolation = .inProcess
+    }
+
+    /// The status of a module in processes of its own. On the loop's thread.
+    public init(_ module: IsolatedModule) {
+        let supervisor = module.supervisor
+        name = module.descriptor.name
+        path = module.launch.path
+        state = supervisor.isQuarantined ? .quarantined : .loaded
+        version = module.descriptor.version
+        vendor = module.descriptor.vendor
+        license = module.descriptor.license
+        abi = module.abi
+        capabilities = Self.words(module.descriptor.capabilities.rawValue)
+        isolation = .process
+        pids = supervisor.pids
+        restarts = supervisor.restarts
+        crashes = supervisor.crashes
+        lastCrash = supervisor.lastCrash
+    }
+
+    private static func words(_ bits: UInt64) -> [String] {
+        ModuleHello.capabilities.enumerated().filter { bits & (1 << UInt64($0.offset)) != 0 }.map(\.element)
     }
 }

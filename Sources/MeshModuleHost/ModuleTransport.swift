@@ -47,7 +47,7 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
     private let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    private let module: LoadedModule
+    private let module: any HostedModule
     private let settings: TransportSettings
     private let limits: ModuleSettings
     private let instances: ModuleInstances
@@ -60,7 +60,7 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
     private var framesDropped = 0
     private var lastError: MeshError?
 
-    init(module: LoadedModule, settings: TransportSettings, limits: ModuleSettings, instances: ModuleInstances) {
+    init(module: any HostedModule, settings: TransportSettings, limits: ModuleSettings, instances: ModuleInstances) {
         loop = instances.loop
         self.module = module
         self.settings = settings
@@ -167,7 +167,7 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
             facts["frames_sent"] = .int(Int64(link.framesSent))
             facts["sends_under_way"] = .int(Int64(link.sends.acceptedCount))
             facts["sends_waiting"] = .int(Int64(link.sends.waitingCount))
-            facts["host"] = link.instance.diagnostics(of: link.id)
+            facts["host"] = await link.instance.diagnostics(of: link.id)
         }
         return .object(facts)
     }
@@ -182,7 +182,8 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
         let deadline = LoopTimer(loop)
         deadline.schedule(after: limits.disconnectDeadline) { self.disconnectUnanswered(link.id) }
         state = .closing(link, attempt: attempt, deadline: deadline)
-        link.frames.finish(discarding: true)
+        // The stream ends with the link, which may take the module a while.
+        link.frames.discard()
         // Not MH_OK: the link has ended by itself and its link_down is in the inbox.
         _ = link.instance.disconnect(link.id)
     }
@@ -219,9 +220,11 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
             settings.environment.linkEvents(.down(reason: error))
             link.frames.finish(discarding: false)
         case .closing(_, .some(let attempt), _):
+            link.frames.finish(discarding: true)
             attempt.resume(returning: MeshError(.cancelled, "the attempt was cancelled"))
         case .closing(_, .none, _):
             settings.environment.linkEvents(.down(reason: nil))
+            link.frames.finish(discarding: true)
         }
         let ended = if case .closing = before { MH_ECLOSED } else { status >= 0 ? MH_ECLOSED : status }
         for waiter in link.sends.removeAll() { waiter.set(ended) }

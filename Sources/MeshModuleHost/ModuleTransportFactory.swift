@@ -10,20 +10,38 @@ public import MeshTransportAPI
 public final class ModuleTransportFactory: TransportScanning {
     /// What the module says of itself. Only with ``TransportCapabilities/scanning`` does ``scan()`` work.
     public let descriptor: TransportDescriptor
-    /// The module.
-    public let module: LoadedModule
+    let module: any HostedModule
     let loop: EventLoop
     let instances: ModuleInstances
     let limits: ModuleSettings
 
     /// `log` gets what the module says on its own account; what it says for one device may go there, too. Runs nothing.
-    public init(module: LoadedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings = ModuleSettings()) {
+    public convenience init(
+        module: LoadedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings = ModuleSettings()
+    ) {
+        self.init(hosting: module, loop: loop, log: log, settings: settings)
+    }
+
+    /// The same for a module in processes of its own.
+    public convenience init(
+        module: IsolatedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings = ModuleSettings()
+    ) {
+        self.init(hosting: module, loop: loop, log: log, settings: settings)
+    }
+
+    private init(hosting module: any HostedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings) {
         descriptor = module.descriptor
         self.module = module
         self.loop = loop
         limits = settings
         instances = ModuleInstances(module: module, loop: loop, log: log, settings: settings)
     }
+
+    /// What is known of the module, and of what runs of it. On the loop's thread.
+    public var status: ModuleStatus { module.status }
+
+    /// Whether its links are made by this very module.
+    public func isHosting(_ module: AnyObject) -> Bool { self.module === module }
 
     /// What the module itself has to say about options. Call it on the loop's thread, or before there is a loop.
     public func validate(_ options: OptionValues) -> [OptionIssue] {

@@ -201,7 +201,7 @@ actor ExportedLink {
     func diagnostics() -> JSONValue {
         if diagnosing == nil, let transport = transport as? any TransportDiagnosing, !isEnding {
             var isOver = false
-            let task = Task.immediate(executorPreference: executor) {
+            let task = Task.immediate {
                 self.lastDiagnostics = await transport.diagnostics()
                 self.diagnosing = nil
                 isOver = true

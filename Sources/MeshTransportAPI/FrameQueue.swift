@@ -19,6 +19,7 @@ public final class FrameQueue: @unchecked Sendable {
     public private(set) var byteCount = 0
     /// Whether ``finish(discarding:)`` was called.
     public private(set) var isFinished = false
+    private var isDiscarding = false
     private var waiter: (id: UInt64, continuation: CheckedContinuation<Data?, Never>)?
     private var lastWaiter: UInt64 = 0
     private var cancelled: UInt64 = 0
@@ -34,7 +35,7 @@ public final class FrameQueue: @unchecked Sendable {
 
     /// Hands a frame to the consumer if it waits for one, else keeps it.
     public func put(_ frame: Data) {
-        if isFinished { return }
+        if isFinished || isDiscarding { return }
         if let handler {
             if count == 0, handler(frame) {
                 onTaken?(frame)
@@ -52,16 +53,24 @@ public final class FrameQueue: @unchecked Sendable {
         byteCount += frame.count
     }
 
+    /// Nothing that is kept or comes reaches the consumer any more, which waits for ``finish(discarding:)``.
+    public func discard() {
+        isDiscarding = true
+        empty()
+    }
+
+    private func empty() {
+        ring = [nil]
+        head = 0
+        count = 0
+        byteCount = 0
+    }
+
     /// The consumer gets what is kept, then the end. With `discarding` it gets the end at once.
     public func finish(discarding: Bool) {
         isFinished = true
         handler = nil
-        if discarding {
-            ring = [nil]
-            head = 0
-            count = 0
-            byteCount = 0
-        }
+        if discarding { empty() }
         if let waiter {
             self.waiter = nil
             waiter.continuation.resume(returning: take())

@@ -16,6 +16,7 @@ let package = Package(
         .target(name: "FuzzDriver", dependencies: ["CFuzzer"]),
         fuzzer("FrameDecoderFuzzer", "MeshWire"),
         fuzzer("AdvertisingFuzzer", "MeshWire"),
+        fuzzer("ModuleMessageFuzzer", "MeshWire"),
         fuzzer("CompanionFuzzer", "MeshCompanion"),
         fuzzer("PacketFuzzer", "MeshCompanion"),
         fuzzer("LPPFuzzer", "MeshCompanion"),

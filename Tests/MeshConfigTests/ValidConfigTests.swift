@@ -37,6 +37,29 @@ import Testing
         #expect(config.devices[3].options == ["channel": .value(7), "name": .value("Pager 7")])
     }
 
+    @Test func `a module's section says where it is and how it runs`() throws {
+        let config = try #require(
+            read(
+                """
+                [module.acme]
+                isolation = "process"
+                memory_mib = 0
+                [module.udp]
+                command = ["/opt/udp", "--fast"]
+                """
+            ).config)
+        #expect(config.modules[0].isolation == .process)
+        #expect(config.modules[0].memoryLimit == 0)
+        #expect(config.modules[1].command == ["/opt/udp", "--fast"])
+        let request = config.request(forModule: "udp")
+        #expect(request.command == ["/opt/udp", "--fast"])
+        #expect(request.isolation == nil)
+        #expect(request.memoryLimit == 1_024)
+        let shown = try #require(read(config.shownTOML()).config)
+        #expect(ConfigDiff(from: config, to: shown).isEmpty)
+        #expect(shown.modules.map(\.command) == config.modules.map(\.command))
+    }
+
     @Test func `a device inherits the link settings it does not have`() throws {
         let link = try sample().devices[1].link
         #expect(link.connectTimeout == .seconds(3))

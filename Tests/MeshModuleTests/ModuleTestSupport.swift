@@ -114,10 +114,32 @@ final class Recorder: Sendable {
 struct Bench {
     let factory: ModuleTransportFactory
     let recorder = Recorder()
+    /// Nil for one in this process.
+    let isolated: IsolatedModule?
 
     init(_ name: String, _ loop: EventLoop, settings: ModuleSettings = ModuleSettings()) throws {
         let module = try ModuleLoader().load(name, path: Fixture.path(name))
         factory = ModuleTransportFactory(module: module, loop: loop, log: recorder.log, settings: settings)
+        isolated = nil
+    }
+
+    /// The same module in processes of its own.
+    init(
+        isolated name: String, _ loop: EventLoop, settings: ModuleSettings = ModuleSettings(),
+        supervision: ModuleSupervisorStateMachine.Configuration = .init()
+    ) throws {
+        let module = try Self.isolated(name, supervision: supervision)
+        factory = ModuleTransportFactory(module: module, loop: loop, log: recorder.log, settings: settings)
+        isolated = module
+    }
+
+    static func isolated(
+        _ name: String, supervision: ModuleSupervisorStateMachine.Configuration = .init()
+    ) throws -> IsolatedModule {
+        let launch = ModuleLaunch(
+            .library(name: name, path: Fixture.path(name)), runner: (ModuleLocator().programFolder ?? ".") + "/meshhost"
+        )
+        return try IsolatedModule(name, launch, supervision: supervision)
     }
 
     func transport(_ written: [String: JSONValue], device: String = "roof") throws -> any TransportDiagnosing {

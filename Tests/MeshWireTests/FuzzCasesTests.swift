@@ -20,6 +20,11 @@ struct FuzzCasesTests {
         try forEachInput(name, of: "Advertising") { AdvertisingCheck.run($0) }
     }
 
+    @Test(arguments: ["FailCases", "Corpus"])
+    func `packets of module processes pass`(name: String) throws {
+        try forEachInput(name, of: "ModuleMessage") { ModuleMessageCheck.run($0) }
+    }
+
     private func forEachInput(_ name: String, of fuzzer: String, _ check: (UnsafeRawBufferPointer) -> Void) throws {
         let folder = Self.fuzzing.appending(path: name).appending(path: fuzzer)
         for file in try FileManager.default.contentsOfDirectory(atPath: folder.path()).sorted()

@@ -41,7 +41,7 @@ actor LoopbackPeer: ConformancePeer {
             }
             let peer = LoopbackPeer(loop, host: host, port: port)
             do {
-                try await peer.acceptConnections()
+                try await peer.listen()
                 return peer
             } catch let error as LoopError where error.kind == .addressInUse {
                 // Some other test has taken it meanwhile; there are more.
@@ -49,21 +49,36 @@ actor LoopbackPeer: ConformancePeer {
         }
     }
 
-    func acceptConnections() throws {
+    func acceptConnections() async throws {
         for descriptor in holders { Glibc.close(descriptor) }
         holders = []
-        guard listener == nil else { return }
+        while listener == nil {
+            do {
+                try listen()
+            } catch let error as LoopError where error.kind == .addressInUse {
+                // A process that some other test is starting has the closed socket, too, until its program begins.
+                try await loop.sleep(for: .milliseconds(1))
+            }
+        }
+    }
+
+    private func listen() throws {
         listener = try LoopListener(loop, on: SocketAddress(ip: host, port: port)!) { self.accept($0) }
     }
 
     /// Linux drops the SYN of a connection for which the accept queue has no room: a queue of one, filled.
-    func holdConnections() throws {
+    func holdConnections() async throws {
         listener = nil
         let server = tcpSocket()
         var yes: Int32 = 1
         setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
         holders.append(server)
-        guard withAddress({ bind(server, $0, $1) }) == 0, listen(server, 0) == 0 else { throw Gone() }
+        // As in acceptConnections().
+        while withAddress({ bind(server, $0, $1) }) != 0 {
+            guard errno == EADDRINUSE else { throw Gone() }
+            try await loop.sleep(for: .milliseconds(1))
+        }
+        guard Glibc.listen(server, 0) == 0 else { throw Gone() }
         for _ in 0..<2 {
             let filler = tcpSocket()
             _ = fcntl(filler, F_SETFL, O_NONBLOCK)

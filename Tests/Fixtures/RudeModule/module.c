@@ -12,6 +12,9 @@
  *   choosy        answers every second send with MH_AGAIN and later with writable
  *   slow          takes 60 ms to connect
  *   refuse        connect returns MH_EHOST
+ *   fatal         what a frame begins with: S dies of SIGSEGV, H hangs for ever, X ends the process with status 3,
+ *                 G writes garbage on descriptor 3, E writes two lines to standard error; the others come back
+ *   flood         frames from its own thread without end, not minding MH_AGAIN
  *   detail        link_down instead of link_up, with MH_ECONTENDED and a text
  */
 #define _GNU_SOURCE
@@ -22,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { FRAMES = 10000 };
 
@@ -114,7 +118,16 @@ static void *run(void *context) {
   mh_bytes frame = {bytes, sizeof bytes};
   for (uint32_t n = 0; n < FRAMES; n++) {
     number(bytes, n);
-    if (!offer(inst, frame)) break;
+    if (!is(inst, "flood")) {
+      if (!offer(inst, frame)) break;
+      continue;
+    }
+    pthread_mutex_lock(&inst->lock);
+    int quit = inst->quit;
+    pthread_mutex_unlock(&inst->lock);
+    if (quit) break;
+    inst->host->rx_frame(inst->host->ctx, inst->link, frame, 0);
+    n = 0;
   }
   return NULL;
 }
@@ -156,7 +169,7 @@ static mh_status connect(mh_inst *inst, mh_link link, mh_str device, mh_str opti
   host->link_event(host->ctx, link, MH_EVENT_PHASE, MH_PHASE_CONNECTING);
   host->link_event(host->ctx, link, 4711, 1); /* of a later minor */
   host->link_up(host->ctx, link, 200, str("rude:1"));
-  if (is(inst, "thread")) start_thread(inst);
+  if (is(inst, "thread") || is(inst, "flood")) start_thread(inst);
   if (is(inst, "deaf")) {
     uint8_t bytes[4];
     mh_bytes frame = {bytes, sizeof bytes};
@@ -168,6 +181,29 @@ static mh_status connect(mh_inst *inst, mh_link link, mh_str device, mh_str opti
   return MH_OK;
 }
 
+static void die_of(mh_bytes frame) {
+  static const char garbage[] = "no message";
+  static const char lines[] = "<4>a warning\nplain text\n";
+  switch (frame.ptr[0]) {
+    case 'S':
+      signal(SIGSEGV, SIG_DFL); /* whoever else watches for it, such as a sanitizer */
+      *(volatile int *)0 = 0;
+      break;
+    case 'H':
+      for (;;) pause();
+    case 'X':
+      _exit(3);
+    case 'G':
+      if (write(3, garbage, sizeof garbage) < 0) _exit(4);
+      break;
+    case 'E':
+      if (write(2, lines, sizeof lines - 1) < 0) _exit(4);
+      break;
+    default:
+      break;
+  }
+}
+
 static mh_status send(mh_inst *inst, mh_link link, mh_bytes frame, uint64_t cookie) {
   const mh_host_api *host = inst->host;
   if (!inst->open || link != inst->link) return MH_ECLOSED;
@@ -177,6 +213,7 @@ static mh_status send(mh_inst *inst, mh_link link, mh_bytes frame, uint64_t cook
     return MH_AGAIN;
   }
   inst->refused = 0;
+  if (is(inst, "fatal")) die_of(frame);
   if (is(inst, "mute") && frame.len == 1) return MH_OK; /* a frame that is never done */
   host->rx_frame(host->ctx, link, frame, 0);
   host->tx_done(host->ctx, cookie, MH_OK);

@@ -1,0 +1,1 @@
+../Fuzzing/Sources/ModuleMessageFuzzer/ModuleMessageCheck.swift
