@@ -84,6 +84,7 @@ extension BLETransport {
     private func bringUp(_ description: BLELinkDescription) {
         guard let link = links[description.generation] else { return }
         link.description = description
+        link.inbox.open(limit: description.maximumWriteLength, peer: subject.name)
         link.since = loop.now
         up = link
         counters.connections += 1
@@ -95,17 +96,17 @@ extension BLETransport {
         guard let link = up else { return }
         up = nil
         link.description = nil
-        reportDrops()
+        link.inbox.reportDrops()
         let reason = failure.map { error($0) }
         report(.down(reason: reason))
         // What came before a loss is delivered; who asks for the end wants no more.
-        link.inbox.finish(discarding: failure == nil)
+        link.inbox.queue.finish(discarding: failure == nil)
     }
 
     // MARK: Receiving
 
     public var receivedData: AsyncStream<Data> {
-        guard let inbox = up?.inbox else { return AsyncStream { $0.finish() } }
+        guard let inbox = up?.inbox.queue else { return AsyncStream { $0.finish() } }
         return AsyncStream(unfolding: { await self.nextFrame(from: inbox) })
     }
 
@@ -114,45 +115,10 @@ extension BLETransport {
     }
 
     public func deliverFrames(to handler: @escaping @Sendable (Data) -> Bool) {
-        up?.inbox.deliver(to: handler)
+        up?.inbox.queue.deliver(to: handler)
     }
 
     public func resumeDelivery() {
-        up?.inbox.resumeDelivery()
-    }
-
-    /// A value was notified. What comes before the link is up waits for its stream.
-    func received(_ value: Data, _ generation: UInt64) {
-        guard let link = links[generation], !link.inbox.isFinished else { return }
-        if value.isEmpty {
-            counters.emptyFrames += 1
-            return
-        }
-        counters.framesReceived += 1
-        counters.bytesReceived += Int64(value.count)
-        if let limit = link.description?.maximumWriteLength, value.count > limit, !link.hasToldOversize {
-            link.hasToldOversize = true
-            environment.log(
-                .info, "The radio sends more in one notification than the MTU allows.",
-                [("peer", subject.name), ("bytes", "\(value.count)"), ("limit", "\(limit)")])
-        }
-        // Nothing slows a device down that notifies: the newest frames are dropped, so that those before them stay whole and
-        // in order.
-        guard link.inbox.count < Self.inboxFrames, link.inbox.byteCount + value.count <= Self.inboxBytes else {
-            counters.framesDropped += 1
-            if dropsToReport == 0 { loop.atEndOfTurn { self.reportDrops() } }
-            dropsToReport += 1
-            return
-        }
-        link.inbox.put(value)
-    }
-
-    private static var inboxFrames: Int { 1_024 }
-    private static var inboxBytes: Int { 1_048_576 }
-
-    private func reportDrops() {
-        guard dropsToReport > 0 else { return }
-        report(.framesDropped(count: dropsToReport))
-        dropsToReport = 0
+        up?.inbox.queue.resumeDelivery()
     }
 }

@@ -12,11 +12,11 @@ extension BLETransport {
             "phase": .string(machine.phase.rawValue), "connected": .bool(machine.isConnected),
             "target": .string("\(machine.settings.target)"), "attempts": .int(counters.attempts),
             "connections": .int(counters.connections), "pairings": .int(counters.pairings),
-            "frames_received": .int(counters.framesReceived), "frames_sent": .int(counters.framesSent),
-            "frames_dropped": .int(counters.framesDropped), "frames_empty": .int(counters.emptyFrames),
-            "bytes_received": .int(counters.bytesReceived), "bytes_sent": .int(counters.bytesSent),
+            "frames_received": .int(received.frames), "frames_sent": .int(counters.framesSent),
+            "frames_dropped": .int(received.dropped), "frames_empty": .int(received.empty),
+            "bytes_received": .int(received.bytes), "bytes_sent": .int(counters.bytesSent),
             "writes_failed": .int(counters.writesFailed), "writes_queued": .int(Int64(machine.writesUnderWay)),
-            "frames_queued": .int(Int64(up?.inbox.count ?? 0)), "adapter": .string(adapterName),
+            "frames_queued": .int(Int64(up?.inbox.queue.count ?? 0)), "adapter": .string(adapterName),
         ]
         if let peer = up?.peer ?? lastPeer {
             object["address"] = .string("\(peer.address)")

@@ -49,15 +49,13 @@ extension BLETransport {
             if let link { links[link]?.peer.isBonded = true }
             return .paired(outcome)
         case .subscribe(let characteristic):
-            guard let link else { throw Self.linkIsGone }
-            try await gatt(link).startNotifications(of: characteristic) { [weak self] value in
-                self?.assumeIsolated { $0.received(value, link) }
-            }
+            guard let link, let entry = links[link] else { throw Self.linkIsGone }
+            try await entry.gatt.startNotifications(of: characteristic) { [inbox = entry.inbox] in inbox.received($0) }
             return .subscribed
         case .readWriteLength(let characteristic):
             return .writeLength(try await gatt(link).maximumWriteLength(of: characteristic))
         case .close:
-            if let link { await links.removeValue(forKey: link)?.gatt.close() }
+            if let link { await removeLink(link)?.gatt.close() }
             return .closed
         case .write: throw Self.linkIsGone
         }
@@ -84,7 +82,7 @@ extension BLETransport {
     private func keep(_ link: any GATTLink, _ generation: UInt64) async -> Bool {
         let peer = await link.peer
         lastPeer = peer
-        links[generation] = Link(link, peer)
+        links[generation] = Link(link, peer, BLEInbox(loop, received, environment))
         return peer.isBonded
     }
 
@@ -98,11 +96,17 @@ extension BLETransport {
     private func linkLost(_ generation: UInt64, _ error: GATTError) {
         guard links[generation] != nil else { return }
         perform(machine.linkLost(generation: generation, error, now: loop.now))
-        links[generation] = nil
+        _ = removeLink(generation)
+    }
+
+    private func removeLink(_ generation: UInt64) -> Link? {
+        let link = links.removeValue(forKey: generation)
+        link?.inbox.close()
+        return link
     }
 
     func closeStray(_ generation: UInt64) {
-        guard let link = links.removeValue(forKey: generation) else { return }
+        guard let link = removeLink(generation) else { return }
         let gatt = link.gatt
         _ = Task(executorPreference: loop.taskExecutor) { await gatt.close() }
     }

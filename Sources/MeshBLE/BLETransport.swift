@@ -32,15 +32,15 @@ public actor BLETransport: DirectTransport, TransportDiagnosing {
     final class Link {
         let gatt: any GATTLink
         var peer: GATTPeer
-        let inbox = FrameQueue()
+        let inbox: BLEInbox
         /// Set while frames can be sent.
         var description: BLELinkDescription?
         var since = Duration.zero
-        var hasToldOversize = false
 
-        init(_ gatt: any GATTLink, _ peer: GATTPeer) {
+        init(_ gatt: any GATTLink, _ peer: GATTPeer, _ inbox: BLEInbox) {
             self.gatt = gatt
             self.peer = peer
+            self.inbox = inbox
         }
     }
 
@@ -49,11 +49,7 @@ public actor BLETransport: DirectTransport, TransportDiagnosing {
         var attempts: Int64 = 0
         var connections: Int64 = 0
         var pairings: Int64 = 0
-        var framesReceived: Int64 = 0
         var framesSent: Int64 = 0
-        var framesDropped: Int64 = 0
-        var emptyFrames: Int64 = 0
-        var bytesReceived: Int64 = 0
         var bytesSent: Int64 = 0
         var writesFailed: Int64 = 0
     }
@@ -75,7 +71,7 @@ public actor BLETransport: DirectTransport, TransportDiagnosing {
     var observationNumber: UInt64 = 0
     var handlers = BLEHandlers()
     var counters = Counters()
-    var dropsToReport = 0
+    let received = BLEInbox.Totals()
     var adapterName = "the Bluetooth adapter"
     /// What was last seen of the device.
     var lastPeer: GATTPeer?

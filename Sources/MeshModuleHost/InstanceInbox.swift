@@ -91,10 +91,12 @@ final class InstanceInbox: Sendable {
         guard let start = frame.ptr, frame.len > 0, frame.len <= Int(MH_MAX_FRAME) else { return MH_EINVAL }
         let data = Data(bytes: start, count: frame.len)
         return state.withLock { state in
-            guard state.wake != nil, var account = state.accounts[link] else {
+            // One look-up, and the account is changed in place: this is the way of each frame.
+            guard state.wake != nil, let index = state.accounts.index(forKey: link) else {
                 state.lateCalls += 1
                 return MH_ECLOSED
             }
+            var account = state.accounts.values[index]
             let isFull = account.frames >= limits.frames || account.bytes + data.count > limits.bytes
             if account.isStalled || isFull {
                 if account.isStalled || !canResume {
@@ -102,13 +104,13 @@ final class InstanceInbox: Sendable {
                     if account.refused == 1 { state.events.append(.framesRefused(link)) }
                 }
                 account.isStalled = canResume
-                state.accounts[link] = account
+                state.accounts.values[index] = account
                 signal(&state)
                 return MH_AGAIN
             }
             account.frames += 1
             account.bytes += data.count
-            state.accounts[link] = account
+            state.accounts.values[index] = account
             state.events.append(.frame(link, data))
             signal(&state)
             return MH_OK

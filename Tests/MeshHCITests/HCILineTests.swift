@@ -33,12 +33,17 @@ struct HCILineTests {
         HCIPacket(kind: .acl, bytes: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: length))
     }
 
+    private static func copy(_ kind: HCIPacketKind, _ bytes: RawSpan) -> HCIPacket {
+        HCIPacket(kind: kind, bytes: bytes.withUnsafeBytes { Array($0) })
+    }
+
     @Test func `on a socket of packets each packet is one read, and each read one packet`() async throws {
         try await onLoop { actor in
             let (host, controller) = try Self.pair(SOCK_SEQPACKET)
             let line = PacketLine(actor.loop, descriptor: host) { close(host) }
-            let (packets, continuation) = AsyncStream.makeStream(of: [HCIPacket].self)
-            line.startReading({ continuation.yield($0) }, onEnd: { _ in continuation.finish() })
+            let (packets, continuation) = AsyncStream.makeStream(of: HCIPacket.self)
+            line.startReading(
+                { continuation.yield(Self.copy($0, $1)) }, onPause: {}, onEnd: { _ in continuation.finish() })
             try line.send([HCIPacket(kind: .command, bytes: [3, 0x0C, 0]), Self.acl(7, 9), Self.acl(8, 65_539)])
             #expect(Self.receive(controller) == [1, 3, 0x0C, 0])
             #expect(Self.receive(controller) == [2] + [UInt8](repeating: 7, count: 9))
@@ -48,7 +53,7 @@ struct HCILineTests {
             for packet: [UInt8] in [[4, 0x0E, 1, 0], [9, 9], [2, 1, 0, 0, 0]] { Self.send(packet, controller) }
             close(controller)
             var heard: [HCIPacket] = []
-            for await batch in packets { heard += batch }
+            for await packet in packets { heard.append(packet) }
             #expect(
                 heard == [HCIPacket(kind: .event, bytes: [0x0E, 1, 0]), HCIPacket(kind: .acl, bytes: [1, 0, 0, 0])])
             await line.close()
@@ -59,16 +64,17 @@ struct HCILineTests {
         try await onLoop { actor in
             let (host, controller) = try Self.pair(SOCK_SEQPACKET)
             let line = PacketLine(actor.loop, descriptor: host) { close(host) }
-            line.startReading({ _ in }, onEnd: { _ in })
+            line.startReading({ _, _ in }, onPause: {}, onEnd: { _ in })
             // Far more than the socket holds.
             let count = 700
             for number in 0..<count { try line.send([Self.acl(number, 1_000)]) }
             let other = PacketLine(actor.loop, descriptor: controller) { close(controller) }
-            let (packets, continuation) = AsyncStream.makeStream(of: [HCIPacket].self)
-            other.startReading({ continuation.yield($0) }, onEnd: { _ in continuation.finish() })
+            let (packets, continuation) = AsyncStream.makeStream(of: HCIPacket.self)
+            other.startReading(
+                { continuation.yield(Self.copy($0, $1)) }, onPause: {}, onEnd: { _ in continuation.finish() })
             var received: [HCIPacket] = []
-            for await batch in packets {
-                received += batch
+            for await packet in packets {
+                received.append(packet)
                 if received.count == count { break }
             }
             #expect(received == (0..<count).map { Self.acl($0, 1_000) })
@@ -81,7 +87,7 @@ struct HCILineTests {
         try await onLoop { actor in
             let (host, controller) = try Self.pair(SOCK_SEQPACKET)
             let line = PacketLine(actor.loop, descriptor: host) { close(host) }
-            line.startReading({ _ in }, onEnd: { _ in })
+            line.startReading({ _, _ in }, onPause: {}, onEnd: { _ in })
             var sent = 0
             #expect(throws: MeshError.lineStuck) {
                 while sent < 10 << 20 {
@@ -104,7 +110,8 @@ struct HCILineTests {
                 continuation.yield()
             }
             line.startReading(
-                { _ in Issue.record("a packet after the end") }, onEnd: { _ in Issue.record("an end after the end") })
+                { _, _ in Issue.record("a packet after the end") }, onPause: { Issue.record("a pause after the end") },
+                onEnd: { _ in Issue.record("an end after the end") })
             Self.send([4, 0x0E, 1, 0], controller)
             await line.close()
             await line.close()

@@ -9,7 +9,8 @@ internal import MeshTransportAPI
 final class ByteLine: HCILine {
     private let stream: LoopStream
     private var decoder = H4Decoder()
-    private var onPackets: (([HCIPacket]) -> Void)?
+    private var onPacket: ((HCIPacketKind, RawSpan) -> Void)?
+    private var onPause: (() -> Void)?
     private var onEnd: ((MeshError?) -> Void)?
 
     /// Takes over an open connection.
@@ -17,19 +18,20 @@ final class ByteLine: HCILine {
         self.stream = stream
     }
 
-    func startReading(_ onPackets: @escaping ([HCIPacket]) -> Void, onEnd: @escaping (MeshError?) -> Void) {
-        self.onPackets = onPackets
+    func startReading(
+        _ onPacket: @escaping (HCIPacketKind, RawSpan) -> Void, onPause: @escaping () -> Void,
+        onEnd: @escaping (MeshError?) -> Void
+    ) {
+        self.onPacket = onPacket
+        self.onPause = onPause
         self.onEnd = onEnd
         stream.startReading({ [weak self] in self?.received($0) }, onEnd: { [weak self] in self?.ended($0) })
     }
 
     private func received(_ bytes: UnsafeRawBufferPointer) {
-        // Collected first: what a packet leads to may close the line.
-        var packets: [HCIPacket] = []
-        let synchrony = decoder.bytesReceived(bytes.bytes) { kind, packet in
-            packets.append(HCIPacket(kind: kind, bytes: packet.withUnsafeBytes { Array($0) }))
-        }
-        if !packets.isEmpty { onPackets?(packets) }
+        // What a packet leads to may close the line, and then nobody is told of the others.
+        let synchrony = decoder.bytesReceived(bytes.bytes) { onPacket?($0, $1) }
+        onPause?()
         if case .lost(let finding) = synchrony {
             end(MeshError(.linkClosed, "the line to the controller is out of step: \(finding)"))
         }
@@ -41,8 +43,7 @@ final class ByteLine: HCILine {
 
     private func end(_ error: MeshError?) {
         let onEnd = onEnd
-        self.onEnd = nil
-        onPackets = nil
+        forgetReader()
         stream.close()
         onEnd?(error)
     }
@@ -60,8 +61,13 @@ final class ByteLine: HCILine {
     }
 
     func close() async {
-        onPackets = nil
-        onEnd = nil
+        forgetReader()
         stream.close()
+    }
+
+    private func forgetReader() {
+        onPacket = nil
+        onPause = nil
+        onEnd = nil
     }
 }

@@ -47,7 +47,8 @@ extension HCIController {
             if Task.isCancelled { return await opened.close() }
             line = opened
             opened.startReading(
-                { self.received($0) },
+                { self.received($0, $1) },
+                onPause: { self.paused() },
                 onEnd: { self.endLine($0 ?? HCIOutage.lost.error(self.port)) })
             perform(flow.opened(now: loop.now))
             armTimer()
@@ -106,26 +107,37 @@ extension HCIController {
 
     // MARK: Packets
 
-    private func received(_ packets: [HCIPacket]) {
-        // What a packet leads to may end the line.
-        for packet in packets where line != nil {
-            capture?.record(packet, isFromController: true)
-            take(packet)
+    private func received(_ kind: HCIPacketKind, _ packet: RawSpan) {
+        // What an earlier one of them led to may have ended the line.
+        guard line != nil else { return }
+        if let capture {
+            capture.record(
+                HCIPacket(kind: kind, bytes: packet.withUnsafeBytes { Array($0) }), isFromController: true)
         }
-        sendPackets()
-        armTimer()
-    }
-
-    private func take(_ packet: HCIPacket) {
-        switch packet.kind {
+        switch kind {
         case .event:
             // What cannot be read is passed over: nothing waits for it but deadlines.
-            if let event = try? HCIEvent.decode(packet.bytes.span.bytes) { take(event) }
+            if let event = try? HCIEvent.decode(packet) { take(event) }
         case .acl:
-            guard let packet = try? ACLPacket.decode(packet.bytes.span.bytes) else { return }
+            if takeWholeNotification(packet) { return }
+            guard let packet = try? ACLPacket.decode(packet) else { return }
             if case .deliver(let packets) = inbound.packetReceived(packet, now: loop.now) { deliver(packets) }
         case .command, .synchronous, .isochronous: break
         }
+    }
+
+    /// The short way of what most packets of a busy link are, with one copy; false for what has to go the long one.
+    private func takeWholeNotification(_ packet: RawSpan) -> Bool {
+        guard let notification = WholeNotification(packet), inbound.passes(notification.connection),
+            let link = links[notification.connection]
+        else { return false }
+        return link.notifications.deliver(notification, packet)
+    }
+
+    /// All packets that came together were taken.
+    private func paused() {
+        sendPackets()
+        armTimer()
     }
 
     func write(_ kind: HCIPacketKind, _ packets: [[UInt8]]) {

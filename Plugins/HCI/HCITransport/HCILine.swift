@@ -15,9 +15,13 @@ struct HCIPacket: Sendable, Equatable {
 ///
 /// Two kinds: ByteLine for what has to be cut into packets, PacketLine for sockets that keep their bounds.
 protocol HCILine: AnyObject {
-    /// Hands on what the controller says: as many packets at a time as came together. `onEnd` runs once, when nothing
-    /// more will come, with the reason where there is one. Neither runs after ``close()`` was called.
-    func startReading(_ onPackets: @escaping ([HCIPacket]) -> Void, onEnd: @escaping (MeshError?) -> Void)
+    /// Hands on what the controller says, packet by packet without H4's indicator, in the bytes it was read into: they are
+    /// valid during the call only. `onPause` runs behind the packets that came together, `onEnd` once, when nothing more
+    /// will come, with the reason where there is one. None of them runs after ``close()`` was called, which any of them may
+    /// do.
+    func startReading(
+        _ onPacket: @escaping (HCIPacketKind, RawSpan) -> Void, onPause: @escaping () -> Void,
+        onEnd: @escaping (MeshError?) -> Void)
 
     /// Sends packets in their order, as fast as the line takes them. Throws when it does not work any more, or has taken
     /// nothing for so long that ``HCILineLimits/waitingBytes`` wait: it is of no use then.

@@ -11,6 +11,8 @@ internal import MeshLoop
 extension HCILink {
     func perform(_ actions: [LinkStateMachine<AttributeWaiter>.Action]) {
         for action in actions { perform(action) }
+        // Each input of the machine comes by here.
+        notifications.isShortWayOpen = machine.takesWholeNotifications
         armTimer()
     }
 
@@ -20,7 +22,7 @@ extension HCILink {
         case .sendCommand(let command): controller.assumeIsolated { $0.send(command, .link(self)) }
         case .finish(let waiter, let result): waiter.resume(returning: result)
         case .deliver(let delivery):
-            notificationHandlers[delivery.handle]?(Data(delivery.value))
+            notifications[delivery.handle]?(Data(delivery.value))
             if delivery.isIndication { follow(cache.indicationReceived(delivery.handle)) }
         case .serve, .finishProcedure, .finishParameterRequest, .askForPasskey: answerUnasked(action)
         case .preparePairing: preparePairing()
@@ -64,7 +66,7 @@ extension HCILink {
         end = error
         timer = nil
         unsentBond = nil
-        notificationHandlers = [:]
+        notifications.removeAll()
         secured(.failure(error))
         packetsCompleted()
         drained()

@@ -82,16 +82,16 @@ extension HCILink {
             throw unknown("subscription to \(characteristic.uuid)", .subscribe)
         }
         // Before the request: the first values may come before its answer.
-        notificationHandlers[entry.value] = handler
+        notifications[entry.value] = handler
         let value: [UInt8] = characteristic.properties.contains(.notify) ? [1, 0] : [2, 0]
         do throws(GATTError) {
             _ = try await request(.write(configuration, value), .subscribe)
         } catch {
-            notificationHandlers[entry.value] = nil
+            notifications[entry.value] = nil
             throw error
         }
         // Closed meanwhile: nobody is told any more.
-        if isClosing { notificationHandlers[entry.value] = nil }
+        if isClosing { notifications[entry.value] = nil }
         cache.configurationFound(configuration, of: entry.value)
         setUpFinished()
     }

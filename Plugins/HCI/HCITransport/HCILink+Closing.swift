@@ -13,7 +13,7 @@ extension HCILink {
     func close() async {
         isClosing = true
         disconnectionHandler = nil
-        notificationHandlers = [:]
+        notifications.removeAll()
         await end()
     }
 

@@ -49,8 +49,7 @@ actor HCILink: GATTLink {
     /// Wait for room in the queue to the controller.
     var roomWaiters: [(serial: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
     var nextRoomSerial: UInt64 = 0
-    /// By the handle of the value.
-    var notificationHandlers: [UInt16: @Sendable (Data) -> Void] = [:]
+    nonisolated let notifications = LinkNotifications()
     /// Services that were found, by ``GATTService/id``.
     var services: [String: RemoteService] = [:]
     /// Characteristics that were found, by ``GATTCharacteristic/id``, with the end of what belongs to them.
@@ -111,11 +110,6 @@ actor HCILink: GATTLink {
     }
 
     func pieceReceived(_ boundary: ACLPacket.Boundary, _ payload: [UInt8]) {
-        if let handle = machine.wholeNotification(boundary, payload) {
-            guard let handler = notificationHandlers[handle] else { return }
-            let start = LinkStateMachine<AttributeWaiter>.notificationValueOffset
-            return handler(payload.withUnsafeBytes { Data(UnsafeRawBufferPointer(rebasing: $0[start...])) })
-        }
         perform(machine.pieceReceived(boundary, payload, now: loop.now))
     }
 

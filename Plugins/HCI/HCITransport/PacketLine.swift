@@ -25,7 +25,8 @@ final class PacketLine: HCILine {
     private var waiting: [[UInt8]] = []
     private var waitingBytes = 0
     private var waitsForRoom = false
-    private var onPackets: (([HCIPacket]) -> Void)?
+    private var onPacket: ((HCIPacketKind, RawSpan) -> Void)?
+    private var onPause: (() -> Void)?
     private var onEnd: ((MeshError?) -> Void)?
 
     /// Takes over a socket; `giveBack` closes it, and may block.
@@ -41,8 +42,12 @@ final class PacketLine: HCILine {
         buffer.deallocate()
     }
 
-    func startReading(_ onPackets: @escaping ([HCIPacket]) -> Void, onEnd: @escaping (MeshError?) -> Void) {
-        self.onPackets = onPackets
+    func startReading(
+        _ onPacket: @escaping (HCIPacketKind, RawSpan) -> Void, onPause: @escaping () -> Void,
+        onEnd: @escaping (MeshError?) -> Void
+    ) {
+        self.onPacket = onPacket
+        self.onPause = onPause
         self.onEnd = onEnd
         do throws(LoopError) {
             poll = try LoopPoll(loop, descriptor: descriptor) { [weak self] in self?.happened($0, $1) }
@@ -55,8 +60,7 @@ final class PacketLine: HCILine {
     func close() async {
         guard !isClosed else { return }
         isClosed = true
-        onPackets = nil
-        onEnd = nil
+        forgetReader()
         poll = nil
         await loop.blocking { [giveBack] in giveBack() }
     }
@@ -73,24 +77,30 @@ final class PacketLine: HCILine {
 
     private func end(_ error: MeshError?) {
         let onEnd = onEnd
-        self.onEnd = nil
-        onPackets = nil
+        forgetReader()
         poll = nil
         onEnd?(error)
+    }
+
+    private func forgetReader() {
+        onPacket = nil
+        onPause = nil
+        onEnd = nil
     }
 
     // MARK: Reading
 
     private func read() {
-        var packets: [HCIPacket] = []
         var ending: MeshError??
         reading: for _ in 0..<Self.batch {
+            // A packet may have led to the end.
+            if isClosed { return }
             let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
             switch count {
             case 1...:
                 // What has no kind that we know is nothing to us.
                 guard let kind = HCIPacketKind(rawValue: buffer[0]) else { continue }
-                packets.append(HCIPacket(kind: kind, bytes: Array(buffer[1..<count])))
+                onPacket?(kind, UnsafeRawBufferPointer(rebasing: buffer[1..<count]).bytes)
             case 0:
                 ending = .some(nil)
                 break reading
@@ -100,7 +110,7 @@ final class PacketLine: HCILine {
                 break reading
             }
         }
-        if !packets.isEmpty { onPackets?(packets) }
+        onPause?()
         if let ending { end(ending) }
     }
 

@@ -76,6 +76,11 @@ public struct InboundOrderStateMachine: ~Copyable, Sendable {
         return packets
     }
 
+    /// Whether ``packetReceived(_:now:)`` would deliver a packet of this link, it alone and at once, and change nothing.
+    public func passes(_ handle: ConnectionHandle) -> Bool {
+        links[handle]?.isEncrypting == false
+    }
+
     public mutating func packetReceived(_ packet: ACLPacket, now: Duration) -> Action {
         guard var link = links[packet.handle] else {
             guard early.count < configuration.limit else {

@@ -106,19 +106,9 @@ public struct LinkStateMachine<Waiter>: ~Copyable {
 
     // MARK: From the controller
 
-    /// Where the value of ``wholeNotification(_:_:)`` begins in its piece.
-    public static var notificationValueOffset: Int { 7 }
-
-    /// The handle of a notification that came in one piece, which most pieces of a busy link are: what
-    /// ``pieceReceived(_:_:now:)`` would deliver, without a list of actions. Nil for anything else, which goes there.
-    public func wholeNotification(_ boundary: ACLPacket.Boundary, _ payload: [UInt8]) -> UInt16? {
-        guard payload.count >= 7, boundary.isFirst, !hasEnded, reassembler.isIdle,
-            Int(payload[0]) | Int(payload[1]) << 8 == payload.count - 4,
-            UInt16(payload[2]) | UInt16(payload[3]) << 8 == L2CAPFrame.attributeChannel,
-            payload[4] == ATTOpcode.notification.rawValue, bearer.isOpen
-        else { return nil }
-        return UInt16(payload[5]) | UInt16(payload[6]) << 8
-    }
+    /// Whether ``pieceReceived(_:_:now:)`` would do nothing with a ``WholeNotification`` but deliver it: no piece waits for
+    /// its rest, and the bearer lives. It changes with inputs only.
+    public var takesWholeNotifications: Bool { !hasEnded && reassembler.isIdle && bearer.isOpen }
 
     /// A piece of the link's data came.
     public mutating func pieceReceived(_ boundary: ACLPacket.Boundary, _ payload: [UInt8], now: Duration) -> [Action] {
