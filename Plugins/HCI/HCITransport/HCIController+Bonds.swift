@@ -27,9 +27,11 @@ extension HCIController {
         // Bonds belong to the controller's address, which nobody knows before it is there.
         let own = try await usable(.pair, target.description).ownAddress
         let peers = bondedPeers(target)
+        // As long as the keys are there that tell who is behind a private address.
+        let ending = links.values.filter { isMeant(identity(of: $0.connection.peer), target) }
         for peer in peers { book[own, peer] = nil }
         if !peers.isEmpty { saveBonds() }
-        for link in links.values where isMeant(identity(of: link.connection.peer), target) { await link.end() }
+        for link in ending { await link.end() }
         return !peers.isEmpty
     }
 
