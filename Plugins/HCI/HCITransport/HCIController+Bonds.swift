@@ -67,6 +67,21 @@ extension HCIController {
         saver = Task(executorPreference: loop.taskExecutor) { await self.writeBonds(to: file) }
     }
 
+    /// Returns when all that is known is stored, or the time is over: a disk that hangs must not hold a device up for ever.
+    func bondsStored(upTo limit: Duration) async {
+        guard saver != nil else { return }
+        let timer = LoopTimer(loop)
+        timer.schedule(after: limit) { self.tellStorers() }
+        await withCheckedContinuation { self.storers.append($0) }
+        timer.cancel()
+    }
+
+    private func tellStorers() {
+        let waiting = storers
+        storers = []
+        for waiter in waiting { waiter.resume() }
+    }
+
     private func writeBonds(to file: StateFile) async {
         while hasUnsavedBonds {
             hasUnsavedBonds = false
@@ -80,5 +95,6 @@ extension HCIController {
             }
         }
         saver = nil
+        tellStorers()
     }
 }

@@ -10,6 +10,9 @@ internal import MeshWire
 
 /// The device's attributes.
 extension HCILink {
+    /// How long keys may take to be stored.
+    private static let storeTime = Duration.seconds(2)
+
     /// Carries out one procedure. When the caller is cancelled the link ends, and the procedure with it: a request that was
     /// sent cannot be taken back, and no other may follow it (Core Specification 5.4, Vol 3 Part F §3.3.3).
     func request(_ procedure: GATTProcedure, _ operation: HCIOperation) async throws(GATTError) -> GATTResult {
@@ -97,6 +100,8 @@ extension HCILink {
             notificationHandlers[entry.value] = nil
             throw error
         }
+        // From here on the device is in use: a program that is killed must not lose the keys of its pairing.
+        await controller.bondsStored(upTo: Self.storeTime)
         // Closed meanwhile: nobody is told any more.
         if isClosing { notificationHandlers[entry.value] = nil }
         cache.configurationFound(configuration, of: entry.value)
