@@ -109,6 +109,37 @@ struct HCIAttemptTests {
         }
     }
 
+    /// What asks whether known handles are good still is a request as any other.
+    @Test(.timeLimit(.minutes(1)))
+    func `a check of known attributes that is cancelled ends its link`() async throws {
+        // No deadline of the stack may come first.
+        try await HCIBench.run(deadlines: HCIDeadlines()) { actor, bench in
+            await bench.poweredOn()
+            await bench.host.here {
+                $0.databases[VirtualPeripheral.Settings().address] = RemoteDatabase(
+                    tag: .hash([UInt8](repeating: 1, count: 16)))
+            }
+            let link = try await bench.connect()
+            await bench.controller.configure { $0.framesUntilSilence = 0 }
+            let discovery = Task(executorPreference: actor.loop.taskExecutor) { () -> GATTError? in
+                _ = actor
+                do {
+                    _ = try await bench.discover(link)
+                    return nil
+                } catch {
+                    return error as? GATTError
+                }
+            }
+            await until(actor.loop) { await bench.controller.isSilent }
+            let begun = actor.loop.now
+            discovery.cancel()
+            #expect(await discovery.value?.reason == .cancelled)
+            #expect(actor.loop.now - begun < .seconds(10))
+            await link.close()
+            #expect(await bench.controller.linkCount == 0)
+        }
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func `a link to a bonded radio that ends with its beginning is an error`() async throws {
         var radio = VirtualPeripheral.Settings()

@@ -50,6 +50,21 @@ struct HCISightingTests {
         }
     }
 
+    /// Another controller's failure ends the stream of all; who is told nothing any more must not keep this one scanning.
+    @Test func `a scan that is over is not gone on with`() async throws {
+        try await onLoop { actor in
+            let controller = HCIController(loop: actor.loop, port: .unix(path: "/x"), file: nil, log: .none)
+            let (results, continuation) = AsyncThrowingStream.makeStream(of: ScanResult.self)
+            continuation.finish()
+            controller.here { controller in
+                controller.scanners[1] = .init(continuation: continuation)
+                controller.heard(Self.report)
+                #expect(controller.scanners.isEmpty)
+            }
+            _ = results
+        }
+    }
+
     @Test func `without a controller a scan says what is missing`() async throws {
         try await onLoop { actor in
             let controllers = HCIControllers(loop: actor.loop, log: .none)

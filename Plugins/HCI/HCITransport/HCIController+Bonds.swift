@@ -27,9 +27,11 @@ extension HCIController {
         // Bonds belong to the controller's address, which nobody knows before it is there.
         let own = try await usable(.pair, target.description).ownAddress
         let peers = bondedPeers(target)
+        // As long as the keys are there that tell who is behind a private address.
+        let ending = links.values.filter { isMeant(identity(of: $0.connection.peer), target) }
         for peer in peers { book[own, peer] = nil }
         if !peers.isEmpty { saveBonds() }
-        for link in links.values where isMeant(identity(of: link.connection.peer), target) { await link.end() }
+        for link in ending { await link.end() }
         return !peers.isEmpty
     }
 
@@ -65,6 +67,21 @@ extension HCIController {
         saver = Task(executorPreference: loop.taskExecutor) { await self.writeBonds(to: file) }
     }
 
+    /// Returns when all that is known is stored, or the time is over: a disk that hangs must not hold a device up for ever.
+    func bondsStored(upTo limit: Duration) async {
+        guard saver != nil else { return }
+        let timer = LoopTimer(loop)
+        timer.schedule(after: limit) { self.tellStorers() }
+        await withCheckedContinuation { self.storers.append($0) }
+        timer.cancel()
+    }
+
+    private func tellStorers() {
+        let waiting = storers
+        storers = []
+        for waiter in waiting { waiter.resume() }
+    }
+
     private func writeBonds(to file: StateFile) async {
         while hasUnsavedBonds {
             hasUnsavedBonds = false
@@ -78,5 +95,6 @@ extension HCIController {
             }
         }
         saver = nil
+        tellStorers()
     }
 }

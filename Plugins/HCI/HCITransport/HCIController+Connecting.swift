@@ -14,7 +14,17 @@ extension HCIController {
         var peerName: String
         /// The device was not heard before: it may take for ever.
         var isBlind: Bool
-        var continuation: CheckedContinuation<(ConnectStateMachine.Result, HCILink?), Never>
+        /// It is cancelled for others, or because the device fell silent.
+        var isInterrupted = false
+        var continuation: CheckedContinuation<Outcome, Never>
+    }
+
+    /// How an attempt ended.
+    enum Outcome {
+        case made(HCILink)
+        /// The device is to be looked for again.
+        case interrupted
+        case failed(ConnectStateMachine.Result)
     }
 
     /// A device that was heard a moment ago answers within this, or it is listened for again.
@@ -46,15 +56,18 @@ extension HCIController {
                 throw GATTError(.other, .connectionFailed, "\(port) refuses to look for devices", .connect, peer)
             }
             guard await turns.take() else { throw .cancelled(.connect, peer) }
-            let (result, link) = await create(
+            let outcome = await create(
                 address, isBlind: isBlind, LinkSettings(passkey: request.passkey, options: options),
                 request.target.name ?? peer)
             await turns.pass()
-            if let link { return link }
-            // For others, or because it fell silent: it is looked for again.
-            if result == .cancelled, isCreationInterrupted, !Task.isCancelled { continue }
-            if result == .controllerLost { throw unusable(.connect, peer) }
-            throw GATTError(result, adapter: "\(port)", peer) ?? unusable(.connect, peer)
+            switch outcome {
+            case .made(let link): return link
+            case .interrupted where Task.isCancelled: throw .cancelled(.connect, peer)
+            case .interrupted: continue
+            case .failed(.controllerLost): throw unusable(.connect, peer)
+            case .failed(let result):
+                throw GATTError(result, adapter: "\(port)", peer) ?? unusable(.connect, peer)
+            }
         }
     }
 
@@ -62,7 +75,6 @@ extension HCIController {
     /// search, for the controller waits for its advertisement; but that would keep it from everything else, and so it is
     /// left to those who are alone. A device that may advertise another address is looked for.
     private func find(_ target: BLETarget) async -> (DeviceAddress?, isBlind: Bool) {
-        interruptCreation()
         let isAlone = scanners.isEmpty && seekers.isEmpty && turns.assumeIsolated { $0.isIdle }
         if isAlone, case .address(let address) = target, let kind = address.kind {
             let address = DeviceAddress(address.value, kind == .public ? .public : .random)
@@ -75,11 +87,10 @@ extension HCIController {
 
     private func create(
         _ address: DeviceAddress, isBlind: Bool, _ settings: LinkSettings, _ peer: String
-    ) async -> (ConnectStateMachine.Result, HCILink?) {
+    ) async -> Outcome {
         await pauseScan()
         defer { resumeScan() }
-        guard let descriptor else { return (.controllerLost, nil) }
-        isCreationInterrupted = false
+        guard let descriptor else { return .failed(.controllerLost) }
         let request = ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind)
         let limit = LoopTimer(loop)
         defer { limit.cancel() }
@@ -106,7 +117,7 @@ extension HCIController {
 
     private func listenAgain() {
         guard connecting != nil else { return }
-        isCreationInterrupted = true
+        connecting?.isInterrupted = true
         cancelCreation()
     }
 
@@ -131,7 +142,8 @@ extension HCIController {
             guard let connecting else { return }
             self.connecting = nil
             guard case .connected(let connection) = result, let descriptor else {
-                return connecting.continuation.resume(returning: (result, nil))
+                let isInterrupted = result == .cancelled && connecting.isInterrupted
+                return connecting.continuation.resume(returning: isInterrupted ? .interrupted : .failed(result))
             }
             let identity = identity(of: connection.peer)
             let bond = bond(of: identity)
@@ -142,7 +154,7 @@ extension HCIController {
                 blockedUntil: attempts.blockedUntil(identity, now: loop.now))
             found[connecting.peerName] = identity
             begin(link)
-            connecting.continuation.resume(returning: (result, link))
+            connecting.continuation.resume(returning: .made(link))
         }
     }
 }

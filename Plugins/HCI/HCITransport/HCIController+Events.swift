@@ -51,6 +51,8 @@ extension HCIController {
     /// A link is there: its machines, in the order that the stack asks for.
     func begin(_ link: HCILink) {
         let handle = link.handle
+        // The end of the one before was not told, or was lost on the way: nobody would tell it any more.
+        if links[handle] != nil { end(handle, .disconnectionComplete(.success, handle, reason: .connectionTimeout)) }
         let early = inbound.linkOpened(handle)
         outbound?.linkOpened(handle)
         links[handle] = link

@@ -63,7 +63,8 @@ extension HCIController {
             throw error.error
         }
         if let name = target.name, found[name] == nil, !book.peers(of: own).isEmpty {
-            found[name] = try await look(for: target, within: settings.connectionTimeout)
+            let heard = try await look(for: target, within: settings.connectionTimeout)
+            found[name] = identity(of: heard)
         }
         let wasBonded: Bool
         do throws(GATTError) {

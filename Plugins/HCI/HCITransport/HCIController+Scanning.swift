@@ -57,6 +57,8 @@ extension HCIController {
     /// Waits until a device is heard that can be connected to; nil when the task is cancelled, the controller is lost, or does
     /// not scan.
     func seek(_ target: BLETarget) async -> DeviceAddress? {
+        // An attempt may wait long for a device that is not there; it goes on by listening, together with this.
+        interruptCreation()
         let serial = takeSerial()
         let found = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<DeviceAddress?, Never>) in
@@ -105,7 +107,8 @@ extension HCIController {
 
     private func tellScanners(_ result: ScanResult) {
         for serial in scanners.keys where scanners[serial]?.filter.isNews(result, now: loop.now) == true {
-            scanners[serial]?.continuation.yield(result)
+            // Another controller's failure ends the stream of all.
+            if case .terminated? = scanners[serial]?.continuation.yield(result) { endScan(serial) }
         }
     }
 

@@ -75,13 +75,13 @@ actor HCIController {
     var inquirers: [UInt64: CheckedContinuation<Result<ControllerDescriptor, MeshError>, Never>] = [:]
     var observers: [UInt64: @Sendable (BluetoothState) -> Void] = [:]
     var settlers: [CheckedContinuation<Void, Never>] = []
+    /// Wait until bonds are stored.
+    var storers: [CheckedContinuation<Void, Never>] = []
     var seekers: [UInt64: Seeker] = [:]
     var scanners: [UInt64: Scanner] = [:]
     var isScanPaused = false
     var scanEnds: [CheckedContinuation<Void, Never>] = []
     var connecting: Connecting?
-    /// The attempt was cancelled for those who scan.
-    var isCreationInterrupted = false
     nonisolated let turns: TurnQueue
 
     /// Without a file, bonds are forgotten at the end.

@@ -10,9 +10,22 @@ internal import MeshWire
 
 /// The device's attributes.
 extension HCILink {
+    /// How long keys may take to be stored.
+    private static let storeTime = Duration.seconds(2)
+
     /// Carries out one procedure. When the caller is cancelled the link ends, and the procedure with it: a request that was
     /// sent cannot be taken back, and no other may follow it (Core Specification 5.4, Vol 3 Part F §3.3.3).
     func request(_ procedure: GATTProcedure, _ operation: HCIOperation) async throws(GATTError) -> GATTResult {
+        switch try await attempt(procedure, operation) {
+        case .success(let value): return value
+        case .failure(let failure): throw error(failure, operation)
+        }
+    }
+
+    /// The same, with the failure as the device gave it.
+    func attempt(
+        _ procedure: GATTProcedure, _ operation: HCIOperation
+    ) async throws(GATTError) -> Result<GATTResult, GATTFailure> {
         try requireUp(operation)
         if Task.isCancelled { throw .cancelled(operation, peerName) }
         let number = beginWait()
@@ -22,14 +35,11 @@ extension HCILink {
             loop.perform { self.assumeIsolated { $0.abandon(number) } }
         }
         waits.remove(number)
-        switch result {
-        case .failure where Task.isCancelled: throw .cancelled(operation, peerName)
-        case .success(let value): return value
-        case .failure(let failure): throw error(failure, operation)
-        }
+        if case .failure = result, Task.isCancelled { throw .cancelled(operation, peerName) }
+        return result
     }
 
-    /// The same, with the failure as the device gave it; its own deadline ends it.
+    /// The same for nobody who could be cancelled: its own deadline ends it.
     func ask(_ procedure: GATTProcedure) async -> Result<GATTResult, GATTFailure> {
         await withCheckedContinuation { (waiter: AttributeWaiter) in
             self.perform(self.machine.procedureRequested(procedure, waiter: waiter, now: self.loop.now))
@@ -90,6 +100,8 @@ extension HCILink {
             notifications[entry.value] = nil
             throw error
         }
+        // From here on the device is in use: a program that is killed must not lose the keys of its pairing.
+        await controller.bondsStored(upTo: Self.storeTime)
         // Closed meanwhile: nobody is told any more.
         if isClosing { notifications[entry.value] = nil }
         cache.configurationFound(configuration, of: entry.value)

@@ -12,7 +12,7 @@ extension HCILink {
         try requireUp(.discover)
         var lookup = cache.services(uuid)
         if case .check(let procedure) = lookup {
-            cache.tagRead(await ask(procedure))
+            cache.tagRead(try await attempt(procedure, .discover))
             try requireUp(.discover)
             lookup = cache.services(uuid)
         }
