@@ -3,6 +3,7 @@
 
 internal import CTransportABI
 internal import FoundationEssentials
+internal import Glibc
 internal import MeshTransportAPI
 internal import Synchronization
 
@@ -90,31 +91,36 @@ final class InstanceInbox: Sendable {
     func receive(_ link: mh_link, _ frame: mh_bytes) -> mh_status {
         guard let start = frame.ptr, frame.len > 0, frame.len <= Int(MH_MAX_FRAME) else { return MH_EINVAL }
         let data = Data(bytes: start, count: frame.len)
-        return state.withLock { state in
+        let (status, isRude) = state.withLock { state -> (mh_status, isRude: Bool) in
             // One look-up, and the account is changed in place: this is the way of each frame.
             guard state.wake != nil, let index = state.accounts.index(forKey: link) else {
                 state.lateCalls += 1
-                return MH_ECLOSED
+                return (MH_ECLOSED, false)
             }
             var account = state.accounts.values[index]
+            let wasStalled = account.isStalled
             let isFull = account.frames >= limits.frames || account.bytes + data.count > limits.bytes
-            if account.isStalled || isFull {
-                if account.isStalled || !canResume {
+            if wasStalled || isFull {
+                if wasStalled || !canResume {
                     account.refused += 1
                     if account.refused == 1 { state.events.append(.framesRefused(link)) }
                 }
                 account.isStalled = canResume
                 state.accounts.values[index] = account
                 signal(&state)
-                return MH_AGAIN
+                return (MH_AGAIN, wasStalled || !canResume)
             }
             account.frames += 1
             account.bytes += data.count
             state.accounts.values[index] = account
             state.events.append(.frame(link, data))
             signal(&state)
-            return MH_OK
+            return (MH_OK, false)
         }
+        // A thread that goes on offering takes the lock again before the loop, which waits for it, has woken up: for as long as
+        // it likes, for the lock is not fair.
+        if isRude { sched_yield() }
+        return status
     }
 
     /// The last word about a link but for its adapter; later calls about it are late.
