@@ -6,6 +6,8 @@ import asyncio
 import os
 import signal
 
+import btsnoop
+from bumble import hci
 from hci_worlds import BARN, PIN, ROOF, Dongle, ble, equal, eventually, share
 from meshcore_cli import meshcore_cli
 
@@ -40,6 +42,44 @@ async def a_radio_with_legacy_pairing_too_over_tcp(rig):
     await air.burst(await air.frames(), 50)
     await _again(air)
     equal([each["match"] for each in air.radio.all("legacy_key_request")], [True], "keys that were asked for")
+
+
+async def a_radio_behind_a_uart(rig):
+    air = await Dongle.bound(rig, port="pty", options=FRAGMENTS)
+    await air.burst(await air.frames(), 50, 100)
+    await _again(air)
+
+
+# Requests of the attribute protocol (Core Specification 5.4, Vol 3 Part F §3.4.8).
+REQUESTS = {0x02: "MTU", 0x04: "descriptors", 0x06: "service", 0x08: "characteristics", 0x0A: "read", 0x0C: "read on",
+            0x10: "services", 0x12: "subscription"}
+
+
+def _requests(path):
+    """What the host asks of the radio's attributes, for each link: up to its subscription, with which it is ready."""
+    links = []
+    for record in btsnoop.read(path):
+        packet = record.packet
+        if isinstance(packet, hci.HCI_LE_Create_Connection_Command):
+            links.append([])
+        if isinstance(packet, hci.HCI_AclDataPacket) and not record.from_controller and packet.pb_flag == 0 \
+                and packet.data[2:4] == b"\x04\0" and packet.data[4] in REQUESTS and "subscription" not in links[-1]:
+            links[-1].append(REQUESTS[packet.data[4]])
+    return links
+
+
+async def a_link_is_ready_after_four_questions(rig):
+    path = rig.path("capture")
+    air = await Dongle.bound(rig, capture=path)
+    await air.burst(await air.frames(), 5)
+    await air.tell("radio", "terminate Roof")
+    await air.host.ready("roof")
+    await air.burst(await air.frames(), 5)
+    equal(await air.host.stop(), 0, "exit status")
+    links = _requests(path)
+    equal(links[0], ["MTU", "service", "characteristics", "subscription"], "the first link")
+    assert len(links[-1]) <= 4 and links[-1][-1] == "subscription", links
+    rig.note("asked: " + "; ".join(" ".join(each) for each in links))
 
 
 async def a_radio_like_nrf52_and_one_like_esp32(rig):

@@ -12,15 +12,16 @@ class Dongle(Air):
 
     @classmethod
     async def make(cls, rig, *radios, port="unix", options=()):
-        """`options` are those of hci/ble_radio.py for the controller or all radios."""
+        """`port` is unix, tcp or pty; `options` are those of hci/ble_radio.py for the controller or all radios."""
         self = cls()
         self.rig = rig
-        spec = f"unix-server:{rig.path('hci')}" if port == "unix" else "tcp-server:127.0.0.1:0"
+        spec = {"unix": f"unix-server:{rig.path('hci')}", "tcp": "tcp-server:127.0.0.1:0",
+                "pty": f"pty:{rig.path('tty')}"}[port]
         radios = radios or (ble(name="Roof", address=ROOF),)
         self.radio = await rig.start("radio", "hci/ble_radio.py", "--hci", spec, *options,
                                      *[word for words in radios for word in words])
         told = (await self.radio.event("hci_ready"))["spec"]
-        self.port = told.replace("-server:", ":")
+        self.port = told.replace("-server:", ":").replace("pty:", "h4:")
         await self.radio.event("ready")
         self.host = Host(rig)
         self.bonds = rig.path("bonds")
