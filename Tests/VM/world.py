@@ -40,7 +40,7 @@ class World:
         behind = {ROOF: self.radios.ports[0], YARD: self.burst.port, FREE: self.radios.ports[1]}
         kinds = {ROOF: {"like": "esp32"}, YARD: {"like": "nrf52", "legacy": 0}, FREE: {"security": "none"}}
         radios = [ble(name=NAMES[address], address=address, hci=f"hci-socket:{number}", bridge=behind[address],
-                      repeat_ms=250, **kinds[address], gap_ms=GAP_MS) for number, address in enumerate(NAMES, 1)]
+                      repeat_ms=250, unused_s=20, **kinds[address], gap_ms=GAP_MS) for number, address in enumerate(NAMES, 1)]
         self.air = await self.rig.start("air", "hci/ble_radio.py", *itertools.chain(*radios))
         await self.air.event("ready", timeout=120)
         return self

@@ -55,6 +55,7 @@ class RadioSettings:
     bridge: str = ""               # HOST:PORT of a companion radio
     hci: str = ""                  # Bumble transport of a controller of its own, else it is in the air of this process
     repeat_ms: int = 0             # restart advertising so often, on controllers that do not repeat it by themselves
+    unused_s: float = 0            # ends a link that nobody has subscribed on for so long
     advertise: bool = True
     database_hash: bool = True     # Database Hash and Service Changed
     private: bool = False          # advertises resolvable private addresses
@@ -244,6 +245,8 @@ class Radio:
     def _connected(self, connection):
         self.log("connected", peer=str(connection.peer_address))
         self.counted_frames = self.counted_bytes = self.sent = 0
+        self.in_use = False
+        loop = asyncio.get_running_loop()
 
         def disconnected(reason):
             self.log("disconnected", reason=hex(int(reason)))
@@ -251,6 +254,12 @@ class Radio:
                 self.bridge.close()
             if not self.settings.keep_bond:
                 self.forget()
+
+        def unused():
+            """A controller notices that its peer has gone; one that is simulated is not always told."""
+            if not self.in_use and self.device.connections.get(connection.handle) is connection:
+                self.log("unused")
+                loop.create_task(self.lose_link())
 
         def encrypted():
             connection.authenticated = self._key_is_authenticated(connection)
@@ -267,6 +276,8 @@ class Radio:
         def paired(keys):
             connection.authenticated = bool((keys.ltk or keys.ltk_central).authenticated)
             self.log("paired", sc=bool(keys.ltk), authenticated=connection.authenticated)
+        if self.settings.unused_s:
+            loop.call_later(self.settings.unused_s, unused)
         connection.on("disconnection", disconnected)
         connection.on("connection_encryption_change", encrypted)
         connection.on("pairing", paired)
@@ -285,6 +296,7 @@ class Radio:
     def _subscribed(self, bearer, notify, indicate):
         """Called inside the CCCD write, so what is sent here goes out before the write response."""
         self.log("subscribed", on=bool(notify))
+        self.in_use = True
         if notify and self.settings.early:
             self.device.gatt_server.send_gatt_pdu(bearer, bytes(att.ATT_Handle_Value_Notification(
                 attribute_handle=self.tx.handle, attribute_value=b"early")))
