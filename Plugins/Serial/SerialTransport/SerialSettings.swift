@@ -2,8 +2,8 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 public import MeshLoop
+internal import MeshStream
 public import MeshTransportAPI
-internal import MeshWire
 
 /// Which serial port is meant.
 public enum SerialChoice: Sendable, Hashable {
@@ -69,41 +69,39 @@ extension SerialSettings {
 
     /// The option table of the module. 115,200 baud, 8N1 and no flow control are the firmware's, 176 is its
     /// `MAX_FRAME_SIZE` (companion-protocol §1.1).
-    public static let options: [OptionSpec] = [
-        OptionSpec(
-            "path", .string, default: "",
-            help: "The port: best its name in /dev/serial/by-id, which stays the same when it is plugged in elsewhere."),
-        OptionSpec(
-            "usb", .string, default: "",
-            help: "In place of path: \"239a:8029\" as lsusb prints it, or \"239a:8029:SERIAL\" where there are several."
-        ),
-        OptionSpec("baud", .int, default: "115200", help: "The speed; a board with a USB port of its own has none."),
-        OptionSpec(
-            "rtscts", .bool, default: "false", help: "Whether RTS and CTS hold back the sender; radios do without."),
-        OptionSpec(
-            "boot", .string, default: "auto",
-            help:
-                "DTR and RTS: auto (what the board wants, else the other way), on, off, dtr or rts (only that one on)."),
-        OptionSpec(
-            "boot_delay", .duration, default: "0s",
-            help: "How long a board that restarts when its port is opened is given before it is spoken to."),
-        OptionSpec(
-            "answer_timeout", .duration, default: "2s",
-            help:
-                "With boot = \"auto\": how long to wait for the first answer before DTR and RTS are tried the other way."
-        ),
-        OptionSpec(
-            "write_timeout", .duration, default: "5s",
-            help: "The link is given up when written frames wait this long without progress."),
-        OptionSpec(
-            "max_frame", .int, default: "176", help: "The largest frame in bytes, 1 to 512; some forks exceed 176."),
-        OptionSpec(
-            "partial_frame_timeout", .duration, default: "2s",
-            help: "How long the rest of a frame may take before the bytes are searched for another."),
-        OptionSpec(
-            "layout_check", .bool, default: "true",
-            help: "Whether frames shorter than their code's layout are searched for others; off for other protocols."),
-    ]
+    public static let options: [OptionSpec] =
+        [
+            OptionSpec(
+                "path", .string, default: "",
+                help:
+                    "The port: best its name in /dev/serial/by-id, which stays the same when it is plugged in elsewhere."
+            ),
+            OptionSpec(
+                "usb", .string, default: "",
+                help:
+                    "In place of path: \"239a:8029\" as lsusb prints it, or \"239a:8029:SERIAL\" where there are several."
+            ),
+            OptionSpec(
+                "baud", .int, default: "115200", help: "The speed; a board with a USB port of its own has none."),
+            OptionSpec(
+                "rtscts", .bool, default: "false", help: "Whether RTS and CTS hold back the sender; radios do without."),
+            OptionSpec(
+                "boot", .string, default: "auto",
+                help:
+                    "DTR and RTS: auto (what the board wants, else the other way), on, off, dtr or rts (only that one on)."
+            ),
+            OptionSpec(
+                "boot_delay", .duration, default: "0s",
+                help: "How long a board that restarts when its port is opened is given before it is spoken to."),
+            OptionSpec(
+                "answer_timeout", .duration, default: "2s",
+                help:
+                    "With boot = \"auto\": how long to wait for the first answer before DTR and RTS are tried the other way."
+            ),
+            OptionSpec(
+                "write_timeout", .duration, default: "5s",
+                help: "The link is given up when written frames wait this long without progress."),
+        ] + CompanionStream.Configuration.options
 
     /// Reads validated options; with issues there are no settings.
     public static func read(_ options: OptionValues) -> (settings: SerialSettings?, issues: [OptionIssue]) {
@@ -133,13 +131,7 @@ extension SerialSettings {
             issues.append(
                 OptionIssue(option: "boot_delay", message: "boot_delay must be from 0s to 8s", hint: "for example 2s"))
         }
-        let maximumFrame = options.int("max_frame")
-        if !(1...512).contains(maximumFrame) {
-            issues.append(
-                OptionIssue(
-                    option: "max_frame", message: "max_frame is \(maximumFrame), outside 1 to 512",
-                    hint: "radios use \(CompanionFraming.maximumPayload)"))
-        }
+        let maximumFrame = CompanionStream.Configuration.maximumFrame(options, &issues)
         guard let choice, let boot, issues.isEmpty else { return (nil, issues) }
         let settings = SerialSettings(
             choice: choice, baud: UInt32(clamping: baud), hardwareFlowControl: options.bool("rtscts"),

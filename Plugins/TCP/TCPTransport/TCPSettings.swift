@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import MeshStream
 public import MeshTransportAPI
-internal import MeshWire
 
 /// What a ``TCPTransport`` needs to know.
 public struct TCPSettings: Sendable, Hashable {
@@ -39,30 +39,24 @@ public struct TCPSettings: Sendable, Hashable {
 
     /// The option table of the module. 176 is `MAX_FRAME_SIZE` of firmware src/helpers/BaseSerialInterface.h; connect
     /// and write deadlines are those of MeshCore One (reconnection §1.2).
-    public static let options: [OptionSpec] = [
-        OptionSpec(
-            "host", .string, default: nil,
-            help: "The radio's name or address, with a port if it is not 5000: \"name:port\" or \"[2001:db8::1]:5000\"."
-        ),
-        OptionSpec("connect_timeout", .duration, default: "10s", help: "How long one connection attempt may take."),
-        OptionSpec(
-            "write_timeout", .duration, default: "5s",
-            help: "The link is given up when written frames wait this long without progress."),
-        OptionSpec(
-            "keepalive_idle", .duration, default: "30s",
-            help: "Silence after which the kernel probes the radio, in whole seconds."),
-        OptionSpec(
-            "user_timeout", .duration, default: "20s",
-            help: "The link is given up when sent bytes stay unacknowledged this long."),
-        OptionSpec(
-            "max_frame", .int, default: "176", help: "The largest frame in bytes, 1 to 512; some forks exceed 176."),
-        OptionSpec(
-            "partial_frame_timeout", .duration, default: "2s",
-            help: "How long the rest of a frame may take before the bytes are searched for another."),
-        OptionSpec(
-            "layout_check", .bool, default: "true",
-            help: "Whether frames shorter than their code's layout are searched for others; off for other protocols."),
-    ]
+    public static let options: [OptionSpec] =
+        [
+            OptionSpec(
+                "host", .string, default: nil,
+                help:
+                    "The radio's name or address, with a port if it is not 5000: \"name:port\" or \"[2001:db8::1]:5000\"."
+            ),
+            OptionSpec("connect_timeout", .duration, default: "10s", help: "How long one connection attempt may take."),
+            OptionSpec(
+                "write_timeout", .duration, default: "5s",
+                help: "The link is given up when written frames wait this long without progress."),
+            OptionSpec(
+                "keepalive_idle", .duration, default: "30s",
+                help: "Silence after which the kernel probes the radio, in whole seconds."),
+            OptionSpec(
+                "user_timeout", .duration, default: "20s",
+                help: "The link is given up when sent bytes stay unacknowledged this long."),
+        ] + CompanionStream.Configuration.options
 
     /// Reads validated options; with issues there are no settings.
     public static func read(_ options: OptionValues) -> (settings: TCPSettings?, issues: [OptionIssue]) {
@@ -83,13 +77,7 @@ public struct TCPSettings: Sendable, Hashable {
             issues.append(
                 OptionIssue(option: name, message: "\(name) must be from 1s to 9h", hint: "for example 30s"))
         }
-        let maximumFrame = options.int("max_frame")
-        if !(1...512).contains(maximumFrame) {
-            issues.append(
-                OptionIssue(
-                    option: "max_frame", message: "max_frame is \(maximumFrame), outside 1 to 512",
-                    hint: "radios use \(CompanionFraming.maximumPayload)"))
-        }
+        let maximumFrame = CompanionStream.Configuration.maximumFrame(options, &issues)
         guard let endpoint, issues.isEmpty else { return (nil, issues) }
         let settings = TCPSettings(
             endpoint: endpoint, connectTimeout: options.duration("connect_timeout"),
