@@ -7,13 +7,9 @@ import MeshWire
 public enum ATTPacketDescriber {
     /// Never fails; see ``PacketDescription``.
     public static func describe(_ packet: [UInt8]) -> PacketDescription {
-        var description = PacketDescription(.att, "empty")
-        do throws(DecodeError) {
-            try ByteReader.decode(packet) { (reader) throws(DecodeError) in try read(&reader, into: &description) }
-        } catch {
-            description.error = error
+        PacketDescription(.att, "empty", of: packet) { (reader, description) throws(DecodeError) in
+            try read(&reader, into: &description)
         }
-        return description
     }
 
     static func read(_ reader: inout ByteReader, into description: inout PacketDescription) throws(DecodeError) {

@@ -12,15 +12,9 @@ enum L2CAPDescriber {
 
     /// A whole frame that was put together from pieces. Offsets count from its header.
     static func describe(_ frame: L2CAPFrame) -> PacketDescription {
-        var description = PacketDescription(.l2cap, "")
-        do throws(DecodeError) {
-            try ByteReader.decode(frame.bytes) { (reader) throws(DecodeError) in
-                try read(length: try reader.read(), channel: try reader.read(), &reader, into: &description)
-            }
-        } catch {
-            description.error = error
+        PacketDescription(.l2cap, "", of: frame.bytes) { (reader, description) throws(DecodeError) in
+            try read(length: try reader.read(), channel: try reader.read(), &reader, into: &description)
         }
-        return description
     }
 
     /// What follows the header.

@@ -61,6 +61,20 @@ public struct PacketDescription: Sendable, Hashable {
         self.name = name
     }
 
+    /// A whole packet as `read` finds it; what it throws is the description's ``error``.
+    init(
+        _ layer: Layer, _ name: String, of bytes: [UInt8],
+        _ read: (inout ByteReader, inout PacketDescription) throws(DecodeError) -> Void
+    ) {
+        var description = PacketDescription(layer, name)
+        do throws(DecodeError) {
+            try ByteReader.decode(bytes) { (reader) throws(DecodeError) in try read(&reader, &description) }
+        } catch {
+            description.error = error
+        }
+        self = description
+    }
+
     /// This and all that is inside of it, the outermost first.
     public var all: [PacketDescription] { [self] + payload.flatMap(\.all) }
 }
