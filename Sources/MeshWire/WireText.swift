@@ -8,7 +8,7 @@ public enum WireText {
         String(decoding: bytes.dropLast(cutTail(bytes)), as: UTF8.self)
     }
 
-    /// As much of the start of `text` as `limit` bytes hold without cutting a character.
+    /// As much of the start of `text` as `limit` bytes hold without cutting a code point.
     public static func prefix(of text: String, bytes limit: Int) -> String {
         if text.utf8.count <= limit { return text }
         var used = 0

@@ -19,7 +19,9 @@ enum AdvertisingCheck {
         precondition(Set(again.services) == Set(data.services) && again.services.count == data.services.count)
         precondition(again.manufacturerData == data.manufacturerData && again.serviceData == data.serviceData)
         precondition(again.others == data.others)
-        precondition(again.localName.map { data.localName?.text.hasPrefix($0.text) ?? false } ?? true)
+        // Of code points, not of characters: a name may be cut between a letter and a mark that belongs to it.
+        let name = data.localName?.text.unicodeScalars
+        precondition(again.localName.map { name?.starts(with: $0.text.unicodeScalars) ?? false } ?? true)
         precondition(again.encoded() == written, "written in another way")
         _ = DeviceKind(data)
     }
