@@ -208,7 +208,7 @@ let package = Package(
         tests(
             "TransportConformanceTests",
             [
-                "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
+                "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshStream", "MeshWire", "MeshTCPTransport",
                 "MeshSerialTransport", "MeshMockTransport", "MeshModuleHost", "MeshTestSupport",
             ]),
         tests(

@@ -3,7 +3,8 @@
 
 internal import MeshLoop
 
-/// Which way DTR and RTS are to be, found out by whether the radio answers. Pure; a part of ``SerialLinkStateMachine``.
+/// Which way DTR and RTS are to be, found out by whether the radio answers. Pure: the driver is
+/// ``SerialTransport``. It outlives the links. That a port can be opened says nothing about a radio behind it.
 ///
 ///     ┌────────┐ linkOpened ┌────────┐ frameSent ┌──────────────────┐ frameReceived ┌──────────┐
 ///     │ closed │ ─────────▶ │ silent │ ────────▶ │ waitingForAnswer │ ────────────▶ │ answered │

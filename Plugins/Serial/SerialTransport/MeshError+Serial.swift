@@ -57,7 +57,7 @@ extension MeshError {
     }
 
     /// A link that was up is lost.
-    init(_ loss: SerialLinkStateMachine.Loss, of path: String, _ error: LoopError?) {
+    init(_ loss: SerialLoss, of path: String, _ error: LoopError?) {
         let context = Context(peer: path)
         switch loss {
         case .unplugged:

@@ -24,18 +24,18 @@ extension SerialTransport {
         }
         guard let path = found.path else { throw MeshError(missing: choice, among: found.others) }
         board = SerialBoard.behind(found.port?.usb)
-        machine.boardFound(settings.control.map { [$0] } ?? board.candidates)
+        lines.boardFound(settings.control.map { [$0] } ?? board.candidates)
         guard !Task.isCancelled else { throw cancelled() }
         let line = SerialLine(
             path: path, baud: settings.baud, hardwareFlowControl: settings.hardwareFlowControl,
-            control: machine.lines.control)
+            control: lines.control)
         let port: LoopStream
         do throws(LoopError) {
             port = try await LoopStream.open(line, on: loop)
         } catch {
             throw MeshError(opening: path, error, isNew: Self.isNew(path))
         }
-        let delay = max(settings.bootDelay, machine.lines.startTime)
+        let delay = max(settings.bootDelay, lines.startTime)
         if delay > .zero {
             do throws(CancellationError) {
                 try await loop.sleep(for: delay)

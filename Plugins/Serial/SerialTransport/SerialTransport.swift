@@ -8,8 +8,8 @@ public import MeshTransportAPI
 
 /// A link to a companion radio at a serial port, in the framing of companion radios.
 ///
-/// The driver of ``SerialLinkStateMachine``: it owns the port and carries out what the machine decides. While connected it
-/// must not be dropped without ``disconnect()``. When the port is not there, or goes, the transport waits for it between links
+/// The driver of a `StreamLinkStateMachine` and a ``ControlLineStateMachine``: it owns the port and carries out what they
+/// decide. While connected it must not be dropped without ``disconnect()``. When the port is not there, or goes, the transport waits for it between links
 /// and reports `LinkEvent.adapter`, until the next `connect` or the end of its ``SerialPortWatcher``.
 public actor SerialTransport: DirectTransport, TransportDiagnosing {
     /// One link that is up.
@@ -26,7 +26,8 @@ public actor SerialTransport: DirectTransport, TransportDiagnosing {
     private nonisolated let environment: TransportEnvironment
     nonisolated let watcher: SerialPortWatcher
     private let frames: CompanionStream
-    var machine: SerialLinkStateMachine
+    private var machine: StreamLinkStateMachine
+    var lines: ControlLineStateMachine
     private var link: Link?
     private var attempt: Task<Result<Void, MeshError>, Never>?
     private var deadlineTimer: LoopTimer?
@@ -50,9 +51,8 @@ public actor SerialTransport: DirectTransport, TransportDiagnosing {
             CompanionStream.Configuration(
                 maximumFrame: settings.maximumFrame, partialFrameTimeout: settings.partialFrameTimeout,
                 checksLayout: settings.checksLayout))
-        machine = SerialLinkStateMachine(
-            SerialLinkStateMachine.Configuration(
-                writeTimeout: settings.writeTimeout, lines: .init(answerTimeout: settings.answerTimeout)))
+        machine = StreamLinkStateMachine(writeTimeout: settings.writeTimeout)
+        lines = ControlLineStateMachine(.init(answerTimeout: settings.answerTimeout))
     }
 
     // MARK: Connecting
@@ -87,7 +87,7 @@ public actor SerialTransport: DirectTransport, TransportDiagnosing {
             case .bringLinkUp:
                 bringUp(Link(generation: generation, port: port, path: path, since: loop.now))
                 return .success(())
-            case .closePort:
+            case .closeStream:
                 port.close()
                 error = cancelled()
             }
@@ -104,6 +104,7 @@ public actor SerialTransport: DirectTransport, TransportDiagnosing {
     private func bringUp(_ link: Link) {
         self.link = link
         connections += 1
+        lines.linkOpened()
         frames.begin(link.port) { self.happened($0, link.generation) }
         report(.phase(.connected))
         report(.up(LinkInfo(maximumFrameLength: settings.maximumFrame, peer: link.path)))
@@ -131,13 +132,13 @@ public actor SerialTransport: DirectTransport, TransportDiagnosing {
         await lineSetting?.value
     }
 
-    private func perform(_ action: SerialLinkStateMachine.LossAction, _ error: LoopError? = nil) {
+    private func perform(_ action: StreamLinkStateMachine.LossAction, _ error: LoopError? = nil) {
         switch action {
         case .nothing: break
         case .closeLink(let loss):
             guard let link else { return }
-            closeLink(reason: MeshError(loss, of: link.path, error))
-        case .setControl(let control): setControl(control)
+            let isPresent = watcher.catalogue.path(of: .path(link.path)) != nil
+            closeLink(reason: MeshError(SerialLoss(loss, isPresent: isPresent), of: link.path, error))
         }
     }
 
@@ -146,6 +147,7 @@ public actor SerialTransport: DirectTransport, TransportDiagnosing {
     private func closeLink(reason: MeshError?) {
         guard link != nil else { return }
         link = nil
+        lines.linkClosed()
         deadlineTimer = nil
         lastError = reason
         frames.end(discarding: reason == nil, reset: false) { report(.down(reason: reason)) }
@@ -162,21 +164,22 @@ public actor SerialTransport: DirectTransport, TransportDiagnosing {
     // MARK: On the link
 
     private func happened(_ happening: CompanionStream.Happening, _ generation: UInt64) {
+        guard link?.generation == generation else { return }
         switch happening {
-        case .framesReceived: machine.frameReceived(generation: generation)
+        case .framesReceived: lines.frameReceived()
         case .bytesSkipped(let count): report(.bytesSkipped(count: count))
-        case .frameSent: machine.frameSent(generation: generation, now: loop.now)
+        case .frameSent: lines.frameSent(now: loop.now)
         case .writeBegan: machine.writeStarted(generation: generation, now: loop.now)
         case .writeEnded: machine.writeFinished(generation: generation, now: loop.now)
-        case .ended(let error):
-            let isPresent = link.map { watcher.catalogue.path(of: .path($0.path)) != nil } ?? false
-            return perform(machine.linkEnded(generation: generation, isPresent: isPresent, now: loop.now), error)
+        case .ended(let error): perform(machine.linkEnded(generation: generation, now: loop.now), error)
         }
         watchDeadline()
     }
 
     private func watchDeadline() {
-        guard link != nil, let deadline = machine.nextDeadline else { return }
+        guard link != nil, let deadline = [machine.nextDeadline, lines.nextDeadline].compactMap(\.self).min() else {
+            return
+        }
         let timer = deadlineTimer ?? LoopTimer(loop)
         deadlineTimer = timer
         // A timer that is early finds out when it fires; setting it anew at each frame costs more.
@@ -184,6 +187,9 @@ public actor SerialTransport: DirectTransport, TransportDiagnosing {
         deadlineTimerDue = deadline
         timer.schedule(after: deadline - loop.now) {
             self.perform(self.machine.deadlineReached(now: self.loop.now))
+            if case .setControl(let control) = self.lines.deadlineReached(now: self.loop.now) {
+                self.setControl(control)
+            }
             self.watchDeadline()
         }
     }
@@ -259,13 +265,13 @@ public actor SerialTransport: DirectTransport, TransportDiagnosing {
         var object: [String: JSONValue] = [
             "port": .string(settings.choice.description), "connected": .bool(isConnected),
             "board": .string(board.name), "connections": .int(connections),
-            "unanswered_links": .int(Int64(machine.lines.unansweredLinks)),
+            "unanswered_links": .int(Int64(lines.unansweredLinks)),
             "frames_received": .int(counters.framesReceived), "frames_sent": .int(counters.framesSent),
             "bytes_received": .int(counters.bytesReceived), "bytes_sent": .int(counters.bytesSent),
             "bytes_skipped": .int(counters.bytesSkipped), "bad_frames": .int(counters.badFrames),
             "reading_paused": .int(counters.readingPaused), "frames_queued": .int(Int64(frames.inbox?.count ?? 0)),
         ]
-        if let control = machine.lines.control {
+        if let control = lines.control {
             object["dtr"] = .bool(control.dtr)
             object["rts"] = .bool(control.rts)
         }

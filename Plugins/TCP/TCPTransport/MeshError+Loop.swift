@@ -89,7 +89,7 @@ extension MeshError {
     }
 
     /// A link that was up is lost. `error` is nil for an orderly end by the peer.
-    init(_ loss: TCPLinkStateMachine.Loss, of peer: String, upFor age: Duration, _ error: LoopError?) {
+    init(_ loss: TCPLoss, of peer: String, upFor age: Duration, _ error: LoopError?) {
         let context = Context(peer: peer)
         switch loss {
         case .closedByPeer(soonAfterConnect: true):

@@ -8,7 +8,7 @@ public import MeshTransportAPI
 
 /// A link to a companion radio over TCP, in the framing of companion radios.
 ///
-/// The driver of ``TCPLinkStateMachine``: it owns the socket and carries out what the machine decides. While connected it
+/// The driver of a `StreamLinkStateMachine`: it owns the socket and carries out what the machine decides. While connected it
 /// must not be dropped without ``disconnect()``.
 public actor TCPTransport: DirectTransport, TransportDiagnosing {
     /// One connection that is up.
@@ -23,7 +23,7 @@ public actor TCPTransport: DirectTransport, TransportDiagnosing {
     nonisolated let settings: TCPSettings
     private nonisolated let environment: TransportEnvironment
     private let frames: CompanionStream
-    private var machine: TCPLinkStateMachine
+    private var machine: StreamLinkStateMachine
     private var link: Link?
     private var attempt: Task<Result<Void, MeshError>, Never>?
     /// Connections being made by the attempt, by their number in it.
@@ -41,7 +41,7 @@ public actor TCPTransport: DirectTransport, TransportDiagnosing {
             CompanionStream.Configuration(
                 maximumFrame: settings.maximumFrame, partialFrameTimeout: settings.partialFrameTimeout,
                 checksLayout: settings.checksLayout))
-        machine = TCPLinkStateMachine(.init(writeTimeout: settings.writeTimeout))
+        machine = StreamLinkStateMachine(writeTimeout: settings.writeTimeout)
     }
 
     // MARK: Connecting
@@ -77,7 +77,7 @@ public actor TCPTransport: DirectTransport, TransportDiagnosing {
             case .bringLinkUp:
                 bringUp(stream, generation)
                 return .success(())
-            case .closeConnection:
+            case .closeStream:
                 stream.close()
                 error = MeshError(
                     .cancelled, "the attempt to connect to \(settings.endpoint) was cancelled",
@@ -125,22 +125,20 @@ public actor TCPTransport: DirectTransport, TransportDiagnosing {
         case .framesReceived, .frameSent: break
         case .bytesSkipped(let count): report(.bytesSkipped(count: count))
         case .writeBegan:
-            machine.writeStarted(now: loop.now)
+            machine.writeStarted(generation: generation, now: loop.now)
             watchWrites()
         case .writeEnded: machine.writeFinished(generation: generation, now: loop.now)
-        case .ended(let error):
-            perform(
-                machine.linkEnded(generation: generation, byPeer: error?.isByPeer ?? true, now: loop.now), error)
+        case .ended(let error): perform(machine.linkEnded(generation: generation, now: loop.now), error)
         }
     }
 
-    private func perform(_ action: TCPLinkStateMachine.LossAction, _ error: LoopError? = nil) {
+    private func perform(_ action: StreamLinkStateMachine.LossAction, _ error: LoopError? = nil) {
         switch action {
         case .nothing: break
         case .closeLink(let loss):
             guard let link else { return }
             let age = Duration.milliseconds((loop.now - link.since) / .milliseconds(1))
-            closeLink(reason: MeshError(loss, of: link.peer, upFor: age, error))
+            closeLink(reason: MeshError(TCPLoss(loss, error), of: link.peer, upFor: age, error))
         }
     }
 

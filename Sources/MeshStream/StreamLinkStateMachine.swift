@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-/// What may happen next on one TCP link. Pure: the driver is ``TCPTransport``.
+/// What may happen next on one link over a byte stream. Pure: the driver is the transport that opens the stream.
 ///
 ///              connectRequested              attemptSucceeded
 ///     ┌──────┐ ───────────────▶ ┌────────────┐ ─────────────▶ ┌────┐
@@ -13,28 +13,21 @@
 ///       │     attemptFailed or late attemptSucceeded             │
 ///       └────────────────────────────────────────────────────────┘
 ///
-/// A generation counts attempts; facts about an older one are stale and change nothing. TCP itself is RFC 9293; that a
-/// radio serves one client, the newest, and closes the others is companion-protocol §1.1.
-struct TCPLinkStateMachine: ~Copyable {
-    struct Configuration: Sendable {
-        /// How long written frames may wait without any of them going to the kernel.
-        var writeTimeout: Duration
-        /// A close by the peer this soon after the connection was made looks like a radio that another host took.
-        var contentionWindow: Duration = .seconds(10)
-    }
-
-    enum ConnectAction: Equatable {
+/// A generation counts attempts; facts about an older one are stale and change nothing. What the end of a stream means is
+/// not decided here: that differs between a socket and a port.
+public struct StreamLinkStateMachine: ~Copyable {
+    public enum ConnectAction: Equatable {
         case startAttempt(generation: UInt64)
         case refuse
     }
 
-    enum SuccessAction {
+    public enum SuccessAction: Equatable {
         case bringLinkUp
-        /// Nobody wants the connection any more.
-        case closeConnection
+        /// Nobody wants the stream any more.
+        case closeStream
     }
 
-    enum DisconnectAction {
+    public enum DisconnectAction: Equatable {
         case nothing
         /// Cancel the attempt and wait for its end.
         case cancelAttempt
@@ -42,16 +35,14 @@ struct TCPLinkStateMachine: ~Copyable {
     }
 
     /// Why a link ends without being asked to.
-    enum Loss: Equatable {
-        /// The peer closed or reset it.
-        case closedByPeer(soonAfterConnect: Bool)
-        /// The operating system gave it up.
-        case failed
-        /// No written frame went out in time.
+    public enum Loss: Equatable {
+        /// The stream ended, so long after it was opened.
+        case ended(after: Duration)
+        /// No written frame went to the kernel in time.
         case writeStalled
     }
 
-    enum LossAction: Equatable {
+    public enum LossAction: Equatable {
         case nothing
         case closeLink(Loss)
     }
@@ -63,7 +54,7 @@ struct TCPLinkStateMachine: ~Copyable {
         case connecting(generation: UInt64)
         /// Waits for the cancelled attempt's end.
         case cancellingAttempt(generation: UInt64)
-        /// Waits for frames, and for the end.
+        /// Waits for the end.
         case up(UpState)
     }
 
@@ -75,74 +66,79 @@ struct TCPLinkStateMachine: ~Copyable {
         var waitingSince = Duration.zero
     }
 
-    private let configuration: Configuration
+    private let writeTimeout: Duration
     private var state: State = .idle
     private var lastGeneration: UInt64 = 0
 
-    init(_ configuration: Configuration) {
-        self.configuration = configuration
+    /// `writeTimeout`: how long written frames may wait without any of them going to the kernel.
+    public init(writeTimeout: Duration) {
+        self.writeTimeout = writeTimeout
     }
 
     /// When ``deadlineReached(now:)`` is due.
-    var nextDeadline: Duration? {
+    public var nextDeadline: Duration? {
         switch state {
         case .idle: nil
         case .connecting: nil
         case .cancellingAttempt: nil
-        case .up(let up): up.writesUnderWay == 0 ? nil : up.waitingSince + configuration.writeTimeout
+        case .up(let up): up.writesUnderWay == 0 ? nil : up.waitingSince + writeTimeout
         }
     }
 
     // MARK: Inputs
 
-    mutating func connectRequested() -> ConnectAction {
+    public mutating func connectRequested() -> ConnectAction {
         let action = state.connectRequested(generation: lastGeneration + 1)
         if case .startAttempt(let generation) = action { lastGeneration = generation }
         return action
     }
 
     /// `isCancelled`: the caller of `connect` gave up meanwhile.
-    mutating func attemptSucceeded(generation: UInt64, isCancelled: Bool, now: Duration) -> SuccessAction {
+    public mutating func attemptSucceeded(generation: UInt64, isCancelled: Bool, now: Duration) -> SuccessAction {
         if isCancelled {
             state.attemptFailed(generation)
-            return .closeConnection
+            return .closeStream
         }
         return state.attemptSucceeded(generation, now)
     }
 
-    mutating func attemptFailed(generation: UInt64) {
+    public mutating func attemptFailed(generation: UInt64) {
         state.attemptFailed(generation)
     }
 
-    mutating func disconnectRequested() -> DisconnectAction {
+    public mutating func disconnectRequested() -> DisconnectAction {
         state.disconnectRequested()
     }
 
-    /// The connection ended at the transport level; `byPeer` tells an end or reset by the peer from a local failure.
-    mutating func linkEnded(generation: UInt64, byPeer: Bool, now: Duration) -> LossAction {
-        state.linkEnded(generation) { since in
-            byPeer ? .closedByPeer(soonAfterConnect: now - since < configuration.contentionWindow) : .failed
+    /// The stream ended, or failed.
+    public mutating func linkEnded(generation: UInt64, now: Duration) -> LossAction {
+        state.linkEnded(generation, now)
+    }
+
+    public mutating func writeStarted(generation: UInt64, now: Duration) {
+        state.changeWrites(generation) { up in
+            if up.writesUnderWay == 0 { up.waitingSince = now }
+            up.writesUnderWay += 1
         }
     }
 
-    mutating func writeStarted(now: Duration) {
-        state.writeStarted(now)
-    }
-
-    mutating func writeFinished(generation: UInt64, now: Duration) {
-        state.writeFinished(generation, now)
+    public mutating func writeFinished(generation: UInt64, now: Duration) {
+        state.changeWrites(generation) { up in
+            up.writesUnderWay -= 1
+            up.waitingSince = now
+        }
     }
 
     /// Early calls change nothing.
-    mutating func deadlineReached(now: Duration) -> LossAction {
+    public mutating func deadlineReached(now: Duration) -> LossAction {
         guard let nextDeadline, nextDeadline <= now else { return .nothing }
         state = .idle
         return .closeLink(.writeStalled)
     }
 }
 
-extension TCPLinkStateMachine.State {
-    mutating func connectRequested(generation: UInt64) -> TCPLinkStateMachine.ConnectAction {
+extension StreamLinkStateMachine.State {
+    mutating func connectRequested(generation: UInt64) -> StreamLinkStateMachine.ConnectAction {
         switch consume self {
         case .idle:
             self = .connecting(generation: generation)
@@ -159,26 +155,26 @@ extension TCPLinkStateMachine.State {
         }
     }
 
-    mutating func attemptSucceeded(_ generation: UInt64, _ now: Duration) -> TCPLinkStateMachine.SuccessAction {
+    mutating func attemptSucceeded(_ generation: UInt64, _ now: Duration) -> StreamLinkStateMachine.SuccessAction {
         switch consume self {
         case .connecting(generation):
             self = .up(.init(generation: generation, since: now))
             return .bringLinkUp
         case .cancellingAttempt(generation):
             self = .idle
-            return .closeConnection
+            return .closeStream
         case .idle:
             self = .idle
-            return .closeConnection
+            return .closeStream
         case .connecting(let current):
             self = .connecting(generation: current)
-            return .closeConnection
+            return .closeStream
         case .cancellingAttempt(let current):
             self = .cancellingAttempt(generation: current)
-            return .closeConnection
+            return .closeStream
         case .up(let up):
             self = .up(up)
-            return .closeConnection
+            return .closeStream
         }
     }
 
@@ -193,7 +189,7 @@ extension TCPLinkStateMachine.State {
         }
     }
 
-    mutating func disconnectRequested() -> TCPLinkStateMachine.DisconnectAction {
+    mutating func disconnectRequested() -> StreamLinkStateMachine.DisconnectAction {
         switch consume self {
         case .idle:
             self = .idle
@@ -210,9 +206,7 @@ extension TCPLinkStateMachine.State {
         }
     }
 
-    mutating func linkEnded(
-        _ generation: UInt64, _ loss: (_ since: Duration) -> TCPLinkStateMachine.Loss
-    ) -> TCPLinkStateMachine.LossAction {
+    mutating func linkEnded(_ generation: UInt64, _ now: Duration) -> StreamLinkStateMachine.LossAction {
         switch consume self {
         case .idle:
             self = .idle
@@ -225,35 +219,20 @@ extension TCPLinkStateMachine.State {
             return .nothing
         case .up(let up) where up.generation == generation:
             self = .idle
-            return .closeLink(loss(up.since))
+            return .closeLink(.ended(after: now - up.since))
         case .up(let up):
             self = .up(up)
             return .nothing
         }
     }
 
-    mutating func writeStarted(_ now: Duration) {
+    mutating func changeWrites(_ generation: UInt64, _ change: (inout StreamLinkStateMachine.UpState) -> Void) {
         switch consume self {
         case .idle: self = .idle
         case .connecting(let current): self = .connecting(generation: current)
         case .cancellingAttempt(let current): self = .cancellingAttempt(generation: current)
         case .up(var up):
-            if up.writesUnderWay == 0 { up.waitingSince = now }
-            up.writesUnderWay += 1
-            self = .up(up)
-        }
-    }
-
-    mutating func writeFinished(_ generation: UInt64, _ now: Duration) {
-        switch consume self {
-        case .idle: self = .idle
-        case .connecting(let current): self = .connecting(generation: current)
-        case .cancellingAttempt(let current): self = .cancellingAttempt(generation: current)
-        case .up(var up):
-            if up.generation == generation {
-                up.writesUnderWay -= 1
-                up.waitingSince = now
-            }
+            if up.generation == generation { change(&up) }
             self = .up(up)
         }
     }
