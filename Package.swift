@@ -50,6 +50,7 @@ let package = Package(
         .library(name: "MeshJournal", targets: ["MeshJournal"]),
         .library(name: "MeshModuleSDK", targets: ["MeshModuleSDK"]),
         .library(name: "MeshTransportTesting", targets: ["MeshTransportTesting"]),
+        .library(name: "MeshStream", targets: ["MeshStream"]),
         .library(name: "MeshTCPTransport", targets: ["MeshTCPTransport"]),
         .library(name: "MeshSerialTransport", targets: ["MeshSerialTransport"]),
         .library(name: "MeshMockTransport", targets: ["MeshMockTransport"]),

@@ -5,6 +5,7 @@ import FoundationEssentials
 import MeshLoop
 import MeshMockTransport
 import MeshSerialTransport
+import MeshStream
 import MeshTCPTransport
 import MeshTransportAPI
 import MeshTransportTesting

@@ -4,6 +4,7 @@
 import FoundationEssentials
 import Glibc
 import MeshLoop
+import MeshStream
 import MeshTestSupport
 import MeshTransportAPI
 import MeshTransportTesting

@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import MeshLoop
+import MeshStream
 import MeshTCPTransport
 import MeshTransportAPI
 

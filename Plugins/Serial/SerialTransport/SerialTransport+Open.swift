@@ -3,6 +3,7 @@
 
 internal import Glibc
 internal import MeshLoop
+internal import MeshStream
 internal import MeshTransportAPI
 
 /// One attempt: find the port, open it, and give the board the time it needs.
@@ -15,7 +16,7 @@ extension SerialTransport {
     }
 
     /// The port, ready for the first frame. Whatever else was begun has ended when this returns or throws.
-    func openPort() async throws(MeshError) -> (port: LoopStream, path: String) {
+    func openPort() async throws(MeshError) -> OpenedStream {
         let catalogue = watcher.catalogue
         let choice = settings.choice
         let found = await loop.blocking {
@@ -25,7 +26,7 @@ extension SerialTransport {
         guard let path = found.path else { throw MeshError(missing: choice, among: found.others) }
         board = SerialBoard.behind(found.port?.usb)
         lines.boardFound(settings.control.map { [$0] } ?? board.candidates)
-        guard !Task.isCancelled else { throw cancelled() }
+        guard !Task.isCancelled else { throw link.cancelled }
         let line = SerialLine(
             path: path, baud: settings.baud, hardwareFlowControl: settings.hardwareFlowControl,
             control: lines.control)
@@ -41,10 +42,10 @@ extension SerialTransport {
                 try await loop.sleep(for: delay)
             } catch {
                 port.close()
-                throw cancelled()
+                throw link.cancelled
             }
         }
-        return (port, path)
+        return OpenedStream(port, peer: path)
     }
 
     /// udev sets the rights of a port a moment after it has appeared, which changes the file's status.

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshLoop
+internal import MeshStream
 internal import MeshTransportAPI
 
 /// One attempt to connect: look-up, then the addresses in turn, the next one after a failure or 250 ms; the first that
@@ -22,7 +23,7 @@ extension TCPTransport {
     }
 
     /// A connected stream. Whatever else was begun has ended when this returns or throws.
-    func openStream() async throws(MeshError) -> LoopStream {
+    func openConnection() async throws(MeshError) -> LoopStream {
         let endpoint = settings.endpoint
         let result: Result<Int, MeshError> = await withTaskGroup(of: Happening.self) { group in
             defer { group.cancelAll() }
@@ -63,10 +64,7 @@ extension TCPTransport {
                     }
                 }
             }
-            return .failure(
-                MeshError(
-                    .cancelled, "the attempt to connect to \(endpoint) was cancelled",
-                    context: .init(operation: "connect", peer: endpoint.description)))
+            return .failure(link.cancelled)
         }
         // Losers that connected at the same moment are closed here.
         let winner = (try? result.get()).flatMap { candidates.removeValue(forKey: $0) }
