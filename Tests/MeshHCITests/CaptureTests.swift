@@ -76,6 +76,22 @@ struct CaptureTests {
         }
     }
 
+    @Test(arguments: ["capture", "capture.1"]) func `a file that is no capture is kept`(name: String) async throws {
+        try await Self.withFolder { folder in
+            let path = "\(folder)/capture"
+            var file = try CaptureFile.begin(CaptureSettings(path: path, limit: 1_000))
+            try file.write([UInt8](repeating: 0, count: Self.recordSize))
+            file.close()
+            let precious = Data("[daemon]\n".utf8)
+            try precious.write(to: URL(filePath: "\(folder)/\(name)"))
+            #expect(throws: MeshError.self) { try CaptureFile.begin(CaptureSettings(path: path, limit: 1_000)) }
+            #expect(FileManager.default.contents(atPath: "\(folder)/\(name)") == precious)
+            // Nothing is lost of an empty one.
+            try Data().write(to: URL(filePath: "\(folder)/\(name)"))
+            try CaptureFile.begin(CaptureSettings(path: path, limit: 1_000)).close()
+        }
+    }
+
     @Test func `what was recorded before the end is in the file`() async throws {
         try await Self.withFolder { folder in
             let path = "\(folder)/capture"

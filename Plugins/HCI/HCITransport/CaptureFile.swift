@@ -43,10 +43,8 @@ struct CaptureFile: Sendable {
     private static func open(_ path: String) throws(MeshError) -> Int32 {
         var facts = stat()
         if lstat(path, &facts) == 0 {
-            // Nothing but a capture is ever there, or somebody has mistyped.
-            guard facts.st_mode & S_IFMT == S_IFREG else {
-                throw MeshError(.storageFailed, "\(path) is no file; a capture needs a name of its own")
-            }
+            // Somebody may have mistyped: neither name may hold anything but a capture.
+            for path in [path, path + ".1"] { try requireCapture(path) }
             if rename(path, path + ".1") != 0 { throw failure("rename", path) }
         }
         // It holds keys and messages.
@@ -59,6 +57,25 @@ struct CaptureFile: Sendable {
             throw error
         }
         return descriptor
+    }
+
+    /// What is there under this name, if anything, is a capture, or empty.
+    private static func requireCapture(_ path: String) throws(MeshError) {
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        if descriptor < 0 {
+            if errno == ENOENT { return }
+            throw failure("open", path)
+        }
+        defer { Glibc.close(descriptor) }
+        var facts = stat()
+        var start = [UInt8](repeating: 0, count: BTSnoopFile.identification.count)
+        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG,
+            facts.st_size == 0
+                || read(descriptor, &start, start.count) == start.count && start == BTSnoopFile.identification
+        else {
+            throw MeshError(
+                .storageFailed, "\(path) is no Bluetooth capture, and is kept; a capture needs a name of its own")
+        }
     }
 
     private static func write(_ bytes: [UInt8], to descriptor: Int32, _ path: String) throws(MeshError) {

@@ -42,8 +42,11 @@ public enum BTSnoopFile {
         }
     }
 
-    /// What a file begins with.
-    public static let header: [UInt8] = Array("btsnoop\0".utf8) + [0, 0, 0, 1, 0, 0, 0x03, 0xEA]
+    /// What a file begins with, whatever kind of packets it has.
+    public static let identification = Array("btsnoop\0".utf8)
+
+    /// What a file of H4 packets begins with: the identification, version 1, data link type 1002.
+    public static let header: [UInt8] = identification + [0, 0, 0, 1, 0, 0, 0x03, 0xEA]
 
     /// From year 0 to 1970 in microseconds, as the format counts.
     static let epoch: Int64 = 0x00DC_DDB3_0F2F_8000
