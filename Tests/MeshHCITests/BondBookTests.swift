@@ -52,6 +52,22 @@ struct BondBookTests {
         }
     }
 
+    @Test func `what was learnt before the file could be read is added to what is in it`() {
+        var memory = BondBook(randomAddress: DeviceAddress(0xC000_0000_0002, .random))
+        #expect(memory.added(to: book) == book)
+        let other = DeviceAddress(0xC011_2233_4466, .random)
+        var renewed = book[own, peer]!
+        renewed.isSecureConnections = true
+        memory[own, peer] = renewed
+        memory[own, other] = Bond(
+            peer: other, peerResolvingKey: nil, centralKey: nil, peripheralKey: nil, isAuthenticated: false,
+            isSecureConnections: true)
+        let both = memory.added(to: book)
+        #expect(both.randomAddress == book.randomAddress)
+        #expect(both[own, peer] == renewed)
+        #expect(both[own, other] == memory[own, other])
+    }
+
     @Test func `a bond belongs to the address of this host`() {
         #expect(book[own, peer] != nil)
         #expect(book[DeviceAddress(own.value, .random), peer] == nil)

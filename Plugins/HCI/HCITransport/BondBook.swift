@@ -22,6 +22,13 @@ struct BondBook: Sendable, Hashable {
         set { bonds[own, default: [:]][peer] = newValue }
     }
 
+    /// The book that was stored, with what this one has besides, which is newer.
+    func added(to stored: BondBook) -> BondBook {
+        var book = stored
+        for (own, peers) in bonds { for (peer, bond) in peers { book[own, peer] = bond } }
+        return book
+    }
+
     /// The devices that are bonded with the controller of this address.
     func peers(of own: DeviceAddress) -> [DeviceAddress] { bonds[own].map { Array($0.keys) } ?? [] }
 

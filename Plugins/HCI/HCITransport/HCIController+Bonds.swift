@@ -37,19 +37,37 @@ extension HCIController {
 
     // MARK: The file
 
-    /// Reads what is stored. A file that cannot be understood is kept beside it, and the book starts empty.
+    private enum Stored: Sendable {
+        case book(BondBook)
+        case nothing
+        /// Something that cannot be understood, which has another name now.
+        case garbage
+    }
+
+    /// Reads what is stored. A file that cannot be understood is kept beside it, and the book starts empty. What was learnt
+    /// before the file could be read goes into the book that is in it.
     func loadBonds() async {
         guard let file, !hasLoadedBonds else { return }
         do throws(MeshError) {
-            let stored = try await loop.blocking { () throws(MeshError) -> BondBook? in
-                guard let contents = try file.read() else { return nil }
-                if let json = try? JSONValue(parsing: contents), let book = BondBook(json: json) { return book }
+            let stored = try await loop.blocking { () throws(MeshError) -> Stored in
+                guard let contents = try file.read() else { return .nothing }
+                if let json = try? JSONValue(parsing: contents), let book = BondBook(json: json) { return .book(book) }
                 try file.setAside()
-                return nil
+                return .garbage
             }
             hasLoadedBonds = true
             bondTrouble = nil
-            if let stored { book = stored } else { saveBonds() }
+            switch stored {
+            case .book(let stored):
+                book = book.added(to: stored)
+                if book != stored { saveBonds() }
+            case .nothing: saveBonds()
+            case .garbage:
+                log(
+                    .error, "the stored bonds cannot be understood; paired devices have to be paired again",
+                    [("path", file.path), ("kept_as", file.corruptPath)])
+                saveBonds()
+            }
         } catch {
             // Tried again whenever the controller is opened, and told once.
             if bondTrouble == error.message { return }
@@ -72,7 +90,9 @@ extension HCIController {
         guard saver != nil else { return }
         let timer = LoopTimer(loop)
         timer.schedule(after: limit) { self.tellStorers() }
-        await withCheckedContinuation { self.storers.append($0) }
+        await withCheckedContinuation { continuation in
+            if self.saver == nil { continuation.resume() } else { self.storers.append(continuation) }
+        }
         timer.cancel()
     }
 
