@@ -56,7 +56,13 @@ actor HCIControllers {
 
     /// Gives all controllers back.
     func close() async {
-        for controller in controllers.values { await controller.close() }
+        let closing = controllers.values
         controllers = [:]
+        // At the same time: an adapter may take seconds until it is the system's again.
+        await withTaskGroup(of: Void.self) { group in
+            for controller in closing {
+                group.addTask(executorPreference: loop.taskExecutor) { await controller.close() }
+            }
+        }
     }
 }
