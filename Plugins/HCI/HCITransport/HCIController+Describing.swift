@@ -10,11 +10,11 @@ extension HCIController {
     /// What the controller is, or why it cannot be used: as soon as one of the two is known. Opens it if need be.
     func describe() async throws(MeshError) -> ControllerDescriptor {
         start()
-        if let descriptor { return descriptor }
-        if let failure = reopening.failure { throw failure }
         let serial = takeSerial()
-        let result = await withTaskCancellationHandler {
+        let result: Result<ControllerDescriptor, MeshError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                if let descriptor = self.descriptor { return continuation.resume(returning: .success(descriptor)) }
+                if let failure = self.reopening.failure { return continuation.resume(returning: .failure(failure)) }
                 self.inquirers[serial] = continuation
                 if Task.isCancelled { self.stopInquiring(serial) }
             }

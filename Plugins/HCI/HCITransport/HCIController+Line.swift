@@ -52,7 +52,10 @@ extension HCIController {
                 onEnd: { self.endLine($0 ?? HCIOutage.lost.error(self.port)) })
             perform(flow.opened(now: loop.now))
             armTimer()
-            if line != nil { await withCheckedContinuation { self.lineEnd = $0 } }
+            await withCheckedContinuation { continuation in
+                // The first write may have failed, and the end of the line have been noticed before this runs.
+                if self.line == nil { continuation.resume() } else { self.lineEnd = continuation }
+            }
             await opened.close()
         } catch {
             guard error.code != .cancelled else { return }

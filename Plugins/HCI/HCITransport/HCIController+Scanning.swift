@@ -123,8 +123,10 @@ extension HCIController {
     func pauseScan() async {
         isScanPaused = true
         updateScan()
-        guard scan?.isActive == true else { return }
-        await withCheckedContinuation { self.scanEnds.append($0) }
+        await withCheckedContinuation { continuation in
+            // The controller may be lost by now, and nothing end any more.
+            if self.scan?.isActive == true { self.scanEnds.append(continuation) } else { continuation.resume() }
+        }
     }
 
     func resumeScan() {

@@ -28,19 +28,24 @@ extension HCIController {
     }
 
     func tellState() {
-        if descriptor != nil || reopening.failure != nil { settled() }
+        if isKnown { settled() }
         for observer in observers.values { observer(state) }
     }
 
     /// Begins to use the controller, and returns when it is known whether it can be.
     func settle() async {
         start()
-        guard descriptor == nil, reopening.failure == nil else { return }
+        if isKnown { return }
         let timer = LoopTimer(loop)
         timer.schedule(after: Self.firstAnswerTime) { self.settled() }
-        await withCheckedContinuation { self.settlers.append($0) }
+        await withCheckedContinuation { continuation in
+            if self.isKnown { continuation.resume() } else { self.settlers.append(continuation) }
+        }
         timer.cancel()
     }
+
+    /// Whether it is known if the controller can be used.
+    private var isKnown: Bool { descriptor != nil || reopening.failure != nil }
 
     func settled() {
         let waiting = settlers

@@ -20,8 +20,8 @@ extension HCILink {
     /// Ends the link after what was accepted has been sent; whoever uses it is told, unless it was ``close()`` that was called.
     func end() async {
         await drain(upTo: Self.drainTime)
-        if end != nil { return }
         await withCheckedContinuation { continuation in
+            if self.end != nil { return continuation.resume() }
             self.closers.append(continuation)
             self.perform(self.machine.disconnectRequested(now: self.loop.now))
         }
@@ -33,7 +33,10 @@ extension HCILink {
         guard end == nil, hasUnsent else { return }
         let timer = LoopTimer(loop)
         timer.schedule(after: limit) { self.drained() }
-        await withCheckedContinuation { self.drainers.append($0) }
+        await withCheckedContinuation { continuation in
+            let isOver = self.end != nil || !self.hasUnsent
+            if isOver { continuation.resume() } else { self.drainers.append(continuation) }
+        }
         timer.cancel()
     }
 

@@ -23,8 +23,9 @@ extension HCILink {
         try requireUp(.pair)
         if Task.isCancelled { throw .cancelled(.pair, peerName) }
         let number = beginWait()
-        let result = await withTaskCancellationHandler {
+        let result: Result<AttributeDatabase.Protection, GATTError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                if let end = self.end { return continuation.resume(returning: .failure(end)) }
                 self.securers.append(continuation)
                 self.perform(self.machine.secureRequested(now: self.loop.now))
             }

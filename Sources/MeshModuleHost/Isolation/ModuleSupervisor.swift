@@ -85,8 +85,8 @@ final class ModuleSupervisor {
 
     /// Returns when no process is left.
     func settled() async {
-        guard let loop = processes.values.first?.loop else { return }
         await withCheckedContinuation { continuation in
+            guard let loop = processes.values.first?.loop else { return continuation.resume() }
             waiters.append(continuation)
             let timer = settleTimer ?? LoopTimer(loop)
             settleTimer = timer
