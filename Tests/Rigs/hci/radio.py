@@ -31,6 +31,10 @@ from companion_bridge import CompanionBridge
 SERVICE, RX, TX = (UUID(f"6E40000{n}-B5A3-F393-E0A9-E50E24DCCA9E") for n in (1, 2, 3))
 Properties = Characteristic.Properties
 
+# btvirt 5.66 answers this command with the status alone. Bumble 0.0.236 fails to read the handle behind it, takes the
+# command as one that is never answered, and sends no other for ever.
+hci.HCI_LE_Remote_Connection_Parameter_Request_Reply_Command.return_parameters_class = hci.HCI_StatusReturnParameters
+
 # What the two firmware families differ in, as far as a host can see it.
 PRESETS = {
     "esp32": dict(mtu=176, rx_props="write", legacy=False, gap_ms=60, cut=True, database_hash=False),
