@@ -9,10 +9,10 @@ import stat
 
 import btsnoop
 import machine
-from adapter import OWN, comes_back, known, own, serves_bluetoothd, switched_on, taken
+from adapter import OWN, OWN_PATH, comes_back, known, own, serves_bluetoothd, switched_on, taken
 from bumble import hci
 from bumble.transport import open_transport
-from host import bluez, equal
+from host import Host, bluez, equal
 from hosts import PIN, Pushes, device, start, stop
 from world import FREE, ROOF, YARD
 
@@ -109,6 +109,20 @@ async def info_tells_what_a_controller_is_and_disturbs_nobody(rig, world):
     status, _, error = await host.cli("hci", "info", "hci99", "--config", host.config)
     equal(status, 69, error)
     assert "there is no adapter hci99" in error, error
+
+
+async def doctor_takes_no_adapter_from_bluetoothd(rig, world):
+    host = Host(rig)
+    host.configure(own(rig, "free", FREE))
+    async with switched_on():
+        # A search of somebody's would end with the adapter.
+        await world.bus.call(OWN_PATH, "Adapter1.StartDiscovery")
+        _, out, error = await host.cli("doctor", "--config", host.config)
+        assert OWN in out and "switched on" in out, out + error
+        assert (await known(world) or {}).get("Discovering"), "the search has ended"
+        await world.bus.call(OWN_PATH, "Adapter1.StopDiscovery")
+    _, out, error = await host.cli("doctor", "--config", host.config)
+    assert OWN in out and "nobody uses it" in out, out + error
 
 
 async def one_capability_is_enough_and_its_lack_is_explained(rig, world):
