@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import Glibc
+import MeshBluetoothStack
 import MeshLoop
 import MeshTestSupport
 import MeshTransportAPI
@@ -48,6 +49,29 @@ struct AdapterFailureTests {
                 #expect(error.code == .adapterUnavailable)
                 #expect(error.message.contains("hci4711"))
             }
+        }
+    }
+
+    @Test func `what is told of an adapter that nobody has taken yet`() {
+        let address = DeviceAddress(0x00AA_0104_0004, .public)
+        let free = AdapterFacts(publicAddress: address, isUp: false).finding(Self.adapter)
+        #expect(free.severity == .ok)
+        #expect(free.message.contains("00:AA:01:04:00:04"))
+        let used = AdapterFacts(publicAddress: nil, isUp: true).finding(Self.adapter)
+        #expect(used.severity == .note)
+        #expect(used.message.contains("is taken from bluetoothd"))
+    }
+
+    @Test func `an adapter is examined without being opened`() async throws {
+        try await onLoop { actor in
+            let controllers = HCIControllers(loop: actor.loop, log: .none)
+            let written: [String: JSONValue] = ["controller": "hci4711", "address": "C0:11:22:33:44:55"]
+            let settings = try #require(HCISettings.read(HCISettings.options.resolve(written).0).settings)
+            let findings = await controllers.examine([(name: "roof", settings: settings)])
+            #expect(findings.first?.severity == .problem)
+            #expect(findings.first?.message.contains("hci4711") == true)
+            for controller in await controllers.all { #expect(await !controller.isWanted) }
+            await controllers.close()
         }
     }
 }

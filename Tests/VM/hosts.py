@@ -19,7 +19,8 @@ async def start(rig, *devices, name="host", wait=True):
     host = Host(rig, name)
     host.link = dict(LINK)
     names = [tomllib.loads(each)["device"][0]["name"] for each in devices]
-    host.configure(*devices, *map(share, names))
+    host.shares = [share(each) for each in names]
+    host.configure(*devices, *host.shares)
     await host.start()
     if wait:
         await host.ready(*names)

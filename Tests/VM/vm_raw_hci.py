@@ -3,78 +3,43 @@
 """A controller of the daemon's own: an adapter taken from bluetoothd through HCI_CHANNEL_USER, while bluetoothd goes on
 with hci0."""
 import asyncio
-import contextlib
 import os
 import signal
 import stat
-import time
 
 import btsnoop
 import machine
+from adapter import OWN, OWN_PATH, comes_back, known, own, serves_bluetoothd, switched_on, taken
 from bumble import hci
 from bumble.transport import open_transport
-from host import bluez, equal, table
+from host import Host, bluez, equal
 from hosts import PIN, Pushes, device, start, stop
 from world import FREE, ROOF, YARD
 
-OWN = "hci4"            # besides hci0 the adapter that no radio has
-OWN_PATH = f"/org/bluez/{OWN}"
-
-
-def own(rig, name, address, controller=OWN, **keys):
-    """A device behind an adapter of the daemon's own."""
-    folder = rig.path("bonds")
-    os.makedirs(folder, exist_ok=True)
-    return table("[device]", name=name, module="hci", address=address, controller=controller, bond_dir=folder, **keys)
-
-
-async def _adapter(world, where=OWN_PATH):
-    """What bluetoothd says of an adapter; None when it does not know it."""
-    facts = (await world.bus.objects()).get(where, {}).get("org.bluez.Adapter1")
-    return facts and {name: value.value for name, value in facts.items()}
-
-
-async def _comes_back(world):
-    async def there():
-        return await _adapter(world) is not None
-    begin = time.monotonic()
-    await world.until(there, f"bluetoothd knows {OWN} again")
-    return time.monotonic() - begin
-
-
-@contextlib.asynccontextmanager
-async def _switched_on():
-    """As bluetoothd leaves an adapter with AutoEnable."""
-    await machine.power(True, OWN)
-    try:
-        yield
-    finally:
-        await machine.power(False, OWN)
-
 
 async def a_link_on_an_adapter_taken_from_bluetoothd_carries_frames_and_the_adapter_is_given_back(rig, world):
-    assert await _adapter(world), f"bluetoothd does not know {OWN}"
+    assert await known(world), f"bluetoothd does not know {OWN}"
     host = await start(rig, own(rig, "yard", YARD, pin=PIN))
     equal((world.told("display_passkey", YARD), world.told("paired", YARD, authenticated=True)), (1, 1), "pairings")
-    equal(await _adapter(world), None, f"what bluetoothd knows of {OWN} meanwhile")
-    assert (await _adapter(world, machine.ADAPTER))["Powered"], "hci0 is not on any more"
+    await taken(world)
     pushes = await Pushes(rig, world).start(await host.address("yard"))
     for _ in range(5):
         await pushes.come(50)
     await pushes.end()
     await stop(host, world)
-    rig.note(f"given back {await _comes_back(world):.2f} s after the end")
-    assert not (await _adapter(world))["Powered"], f"{OWN} was off before"
+    rig.note(f"given back {await comes_back(world):.2f} s after the end")
+    assert not (await known(world))["Powered"], f"{OWN} was off before"
+    await serves_bluetoothd(world)
 
 
 async def an_adapter_that_was_on_is_on_again(rig, world):
-    async with _switched_on():
+    async with switched_on():
         host = await start(rig, own(rig, "roof", ROOF, pin=PIN))
         await stop(host, world)
-        await _comes_back(world)
+        await comes_back(world)
 
         async def powered():
-            return (await _adapter(world) or {}).get("Powered")
+            return (await known(world) or {}).get("Powered")
         await world.until(powered, f"{OWN} on again")
 
 
@@ -85,20 +50,21 @@ async def bluetoothd_has_its_links_on_another_adapter_meanwhile(rig, world):
     await pushes.end()
     equal({name: each["state"] for name, each in (await host.devices()).items()}, {"roof": "ready", "yard": "ready"})
     await stop(host, world)
-    await _comes_back(world)
+    await comes_back(world)
 
 
 async def an_adapter_is_back_after_sigkill_and_the_bond_serves_the_next_start(rig, world):
     for number in range(3):
         host = await start(rig, own(rig, "roof", ROOF, pin=PIN), name=f"host{number}")
-        equal(await _adapter(world), None, f"what bluetoothd knows of {OWN} meanwhile")
+        await taken(world)
         host.process.kill(signal.SIGKILL)
         await host.process.ended()
-        rig.note(f"back {await _comes_back(world):.2f} s after SIGKILL")
+        rig.note(f"back {await comes_back(world):.2f} s after SIGKILL")
         # btvirt does not tell the radio that its central is gone (see Tests/Rigs/vm); air would, after its timeout.
         await world.tell("gone", ROOF)
         await world.tell("back", ROOF)
     equal((world.told("display_passkey", ROOF), world.told("paired", ROOF)), (1, 1), "pairings in three starts")
+    await serves_bluetoothd(world)
 
 
 async def an_adapter_that_another_program_has_is_waited_for(rig, world):
@@ -129,9 +95,9 @@ async def info_tells_what_a_controller_is_and_disturbs_nobody(rig, world):
     status, _, error = await host.cli("hci", "info", "hci0")
     equal(status, 69, error)
     assert "hci0 is switched on" in error and "bluetoothctl power off" in error, error
-    assert (await _adapter(world, machine.ADAPTER))["Powered"], "hci0 is not on any more"
+    assert (await known(world, machine.ADAPTER))["Powered"], "hci0 is not on any more"
     await stop(host, world)
-    await _comes_back(world)
+    await comes_back(world)
     # Without a daemon the command itself takes it.
     shown = (await host.json("hci", "info", OWN, "--config", host.config))["adapter"]
     equal((shown["controller"], shown["in_use"]), (OWN, False), "what the command finds")
@@ -139,16 +105,30 @@ async def info_tells_what_a_controller_is_and_disturbs_nobody(rig, world):
     equal(status, 0, error)
     for line in out.strip().split("\n"):
         rig.note(line)
-    await _comes_back(world)
+    await comes_back(world)
     status, _, error = await host.cli("hci", "info", "hci99", "--config", host.config)
     equal(status, 69, error)
     assert "there is no adapter hci99" in error, error
 
 
+async def doctor_takes_no_adapter_from_bluetoothd(rig, world):
+    host = Host(rig)
+    host.configure(own(rig, "free", FREE))
+    async with switched_on():
+        # A search of somebody's would end with the adapter.
+        await world.bus.call(OWN_PATH, "Adapter1.StartDiscovery")
+        _, out, error = await host.cli("doctor", "--config", host.config)
+        assert OWN in out and "switched on" in out, out + error
+        assert (await known(world) or {}).get("Discovering"), "the search has ended"
+        await world.bus.call(OWN_PATH, "Adapter1.StopDiscovery")
+    _, out, error = await host.cli("doctor", "--config", host.config)
+    assert OWN in out and "nobody uses it" in out, out + error
+
+
 async def one_capability_is_enough_and_its_lack_is_explained(rig, world):
     host = await start(rig, own(rig, "free", FREE))
     await stop(host, world)
-    await _comes_back(world)
+    await comes_back(world)
     words = f"\"$0\" hci info {OWN} --config {host.config}"
     status, _, error = await host.shell(f"setpriv --bounding-set -all --inh-caps -all -- {words}")
     equal(status, 77, error)
@@ -157,7 +137,7 @@ async def one_capability_is_enough_and_its_lack_is_explained(rig, world):
         f"setpriv --bounding-set -all,+net_admin --inh-caps -all -- {words}")
     equal(status, 0, error)
     assert OWN in out, out
-    await _comes_back(world)
+    await comes_back(world)
 
 
 async def what_is_recorded_is_what_other_readers_read(rig, world):

@@ -49,6 +49,15 @@ class World:
         """A command of ble_radio.py, to one radio or to all."""
         return await self.air.command(f"{command} {NAMES[address]}" if address else command, timeout)
 
+    @contextlib.asynccontextmanager
+    async def other(self, address, settings):
+        """Another radio, such as `security=justworks`, in the place of one that nobody is connected to."""
+        await self.air.command(f"become {settings} {NAMES[address]}")
+        try:
+            yield
+        finally:
+            await self.air.command(f"become - {NAMES[address]}")
+
     async def radio_event(self, name, address, timeout=None, **fields):
         return await self.air.event(name, timeout, radio=NAMES[address], **fields)
 

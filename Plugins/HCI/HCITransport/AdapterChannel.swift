@@ -31,7 +31,7 @@ struct AdapterChannel: Sendable {
         var hasChannel = false
         defer { if !hasChannel { close(descriptor) } }
         do throws(AdapterFailure) {
-            if try self.isUp(index, descriptor) {
+            if try AdapterFacts(of: index, through: descriptor).isUp {
                 guard fromOthers else { throw AdapterFailure(.look, EBUSY) }
                 try control(descriptor, .takeDown, mh_hci_device_down, index)
                 isUp = true
@@ -59,18 +59,11 @@ struct AdapterChannel: Sendable {
 
     // MARK: The kernel
 
-    private static func socket() throws(AdapterFailure) -> Int32 {
+    static func socket() throws(AdapterFailure) -> Int32 {
         let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = Glibc.socket(AF_BLUETOOTH, type, Int32(BTPROTO_HCI))
         if descriptor < 0 { throw AdapterFailure(.openSocket, errno) }
         return descriptor
-    }
-
-    private static func isUp(_ index: UInt16, _ descriptor: Int32) throws(AdapterFailure) -> Bool {
-        var facts = hci_dev_info()
-        facts.dev_id = index
-        if ioctl(descriptor, mh_hci_device_information, &facts) < 0 { throw AdapterFailure(.look, errno) }
-        return facts.flags >> UInt32(HCI_UP) & 1 != 0
     }
 
     private static func control(
@@ -79,7 +72,7 @@ struct AdapterChannel: Sendable {
         if ioctl(descriptor, request, Int32(index)) < 0, errno != EALREADY { throw AdapterFailure(step, errno) }
     }
 
-    private static func bind(_ descriptor: Int32, _ index: UInt16) throws(AdapterFailure) {
+    static func bind(_ descriptor: Int32, _ index: UInt16) throws(AdapterFailure) {
         var address = sockaddr_hci(
             hci_family: sa_family_t(AF_BLUETOOTH), hci_dev: index, hci_channel: UInt16(HCI_CHANNEL_USER))
         let status = withUnsafePointer(to: &address) {

@@ -106,8 +106,11 @@ extension HCIController {
 
     /// The bonded devices that `target` means.
     func bondedPeers(_ target: BLETarget) -> [DeviceAddress] {
-        guard let own = descriptor?.ownAddress else { return [] }
-        return book.peers(of: own).filter { isMeant($0, target) }
+        descriptor.map { bondedPeers(target, of: $0.ownAddress) } ?? []
+    }
+
+    func bondedPeers(_ target: BLETarget, of own: DeviceAddress) -> [DeviceAddress] {
+        book.peers(of: own).filter { isMeant($0, target) }
     }
 
     private func name(of peer: DeviceAddress, _ target: BLETarget) -> String {

@@ -8,7 +8,8 @@ internal import MeshTransportAPI
 
 /// Looking whether what links need is there: `meshhost doctor`.
 extension HCIControllers {
-    /// What is right and wrong for these devices. A controller that is not in use yet is opened, and so reset.
+    /// What is right and wrong for these devices. A controller that is not in use yet is opened, and so reset; but no adapter
+    /// is taken from bluetoothd for a look at it.
     func examine(_ devices: [(name: String, settings: HCISettings)]) async -> [Finding] {
         guard !devices.isEmpty else {
             return [
@@ -19,7 +20,7 @@ extension HCIControllers {
         }
         var ports: [HCIPort] = []
         for (_, settings) in devices where !ports.contains(settings.controller) { ports.append(settings.controller) }
-        for device in devices {
+        for device in devices where !device.settings.controller.isAdapter {
             // All at once: one that does not answer takes its time.
             await controller(at: device.settings.controller, bonds: device.settings.bondDirectory).start()
         }
@@ -35,18 +36,9 @@ extension HCIControllers {
 
 extension HCIController {
     fileprivate func examine(_ devices: [(name: String, settings: HCISettings)]) async -> [Finding] {
-        await settle()
+        let (finding, own) = await look()
         await saver?.value
-        var findings: [Finding] = []
-        if let descriptor {
-            let version =
-                descriptor.bluetoothVersion.map { "Bluetooth \($0)" } ?? "HCI version \(descriptor.hciVersion)"
-            findings.append(
-                Finding(
-                    .ok, "\(port)", "answers: \(version), address \(descriptor.ownAddress)"))
-        } else {
-            findings.append(problem)
-        }
+        var findings = [finding]
         if let poor = quality.finding("\(port)", now: loop.now) { findings.append(poor) }
         if let bondTrouble {
             findings.append(
@@ -63,21 +55,45 @@ extension HCIController {
                     "has another bond_dir than a device on the same controller, and whichever connects first "
                         + "decides", advice: "give all devices of \(port) the same bond_dir"))
         }
-        guard descriptor != nil else { return findings }
-        return findings + devices.map { finding($0.name, $0.settings.transport) }
+        guard let own else { return findings }
+        return findings + devices.map { self.finding($0.name, $0.settings.transport, own) }
+    }
+
+    /// What there is to say of the controller, and the address that bonds belong to, if it is known.
+    private func look() async -> (Finding, own: DeviceAddress?) {
+        if case .adapter(let index) = port, !isWanted { return await ask(index) }
+        await settle()
+        guard let descriptor else {
+            return (
+                reopening.failure.map(problem)
+                    ?? Finding(.problem, "\(port)", "has not answered yet", advice: "ask again in a moment"), nil
+            )
+        }
+        let version = descriptor.bluetoothVersion.map { "Bluetooth \($0)" } ?? "HCI version \(descriptor.hciVersion)"
+        return (
+            Finding(.ok, "\(port)", "answers: \(version), address \(descriptor.ownAddress)"), descriptor.ownAddress
+        )
+    }
+
+    /// What the kernel says of an adapter that is not ours yet.
+    private func ask(_ index: UInt16) async -> (Finding, own: DeviceAddress?) {
+        await loadBonds()
+        do throws(AdapterFailure) {
+            let facts = try await loop.blocking { () throws(AdapterFailure) in try AdapterFacts.ask(index) }
+            return (facts.finding(port), facts.publicAddress ?? book.randomAddress)
+        } catch {
+            return (problem(error.error(port)), nil)
+        }
     }
 
     /// Why it cannot be used, with the next step apart, which stands behind the first semicolon of an error.
-    private var problem: Finding {
-        guard let failure = reopening.failure else {
-            return Finding(.problem, "\(port)", "has not answered yet", advice: "ask again in a moment")
-        }
+    private func problem(_ failure: MeshError) -> Finding {
         let parts = failure.message.split(separator: "; ", maxSplits: 1).map(String.init)
         return Finding(.problem, "\(port)", parts.first ?? "", advice: parts.count > 1 ? parts[1] : nil)
     }
 
-    private func finding(_ name: String, _ settings: BLETransportSettings) -> Finding {
-        if !bondedPeers(settings.target).isEmpty { return Finding(.ok, name, "is paired") }
+    private func finding(_ name: String, _ settings: BLETransportSettings, _ own: DeviceAddress) -> Finding {
+        if !bondedPeers(settings.target, of: own).isEmpty { return Finding(.ok, name, "is paired") }
         if case .name(let advertised) = settings.target, found[advertised] == nil {
             return Finding(.note, name, "has not been met yet: whether it is paired is known by its address alone")
         }

@@ -63,6 +63,11 @@ extension HCIPort {
     var fileName: String {
         String(description.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" })
     }
+
+    /// An adapter of this machine, which others may use, too.
+    var isAdapter: Bool {
+        if case .adapter = self { true } else { false }
+    }
 }
 
 extension SerialLine {

@@ -20,6 +20,7 @@ Commands on standard input. NAME picks one radio, no name means every radio; N p
     adv on|off [NAME]        start or stop advertising
     forget [NAME]            the radio loses its bonds: the next encryption fails with 0x06
     passkey N [NAME]         what it displays from now on
+    become KEY=VALUE,...|- [NAME]  another radio, without bonds; `-` is the one it was at the beginning
     security_request [NAME]  ask the central for security
     conn_params [NAME]       ask for 15-30 ms, latency 4, supervision 2 s over L2CAP
     notify HEX|- COUNT [NAME]  COUNT notifications of these bytes, `-` for an empty one
@@ -172,7 +173,7 @@ class Commands:
             for host in self.hosts if not rest else [self.hosts[int(rest[0])]]:
                 self.on_host(word, host)
             return None
-        taken = {"adv": 1, "passkey": 1, "notify": 2, "burst": 2, "pace": 3, "early": 1}.get(word, 0)
+        taken = {"adv": 1, "passkey": 1, "become": 1, "notify": 2, "burst": 2, "pace": 3, "early": 1}.get(word, 0)
         names = rest[taken:]
         chosen = [r for r in self.radios if not names or r.settings.name in names]
         if not chosen:
@@ -228,6 +229,9 @@ class Commands:
 
     async def passkey(self, radio, number):
         radio.settings.passkey = int(number)
+
+    async def become(self, radio, text):
+        radio.become("" if text == "-" else text)
 
     async def early(self, radio, on):
         radio.settings.early = on == "on"

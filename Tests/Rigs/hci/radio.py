@@ -31,6 +31,10 @@ from companion_bridge import CompanionBridge
 SERVICE, RX, TX = (UUID(f"6E40000{n}-B5A3-F393-E0A9-E50E24DCCA9E") for n in (1, 2, 3))
 Properties = Characteristic.Properties
 
+# btvirt 5.66 answers this command with the status alone. Bumble 0.0.236 fails to read the handle behind it, takes the
+# command as one that is never answered, and sends no other for ever.
+hci.HCI_LE_Remote_Connection_Parameter_Request_Reply_Command.return_parameters_class = hci.HCI_StatusReturnParameters
+
 # What the two firmware families differ in, as far as a host can see it.
 PRESETS = {
     "esp32": dict(mtu=176, rx_props="write", legacy=False, gap_ms=60, cut=True, database_hash=False),
@@ -90,7 +94,7 @@ class _ShownPasskey(PairingDelegate):
 
 class Radio:
     def __init__(self, settings, source, sink, log):
-        self.settings = settings
+        self.settings = self.begun = settings
         self.log = lambda name, /, **fields: log(name, radio=settings.name, **fields)
         self.counted_frames = self.counted_bytes = self.sent = 0
         self.last_sent = 0.0
@@ -135,13 +139,26 @@ class Radio:
                     attribute.permissions |= notify
 
     def _move_handles(self):
-        """Another firmware has services of its own before these. Links that are open keep the old ones."""
+        """Another firmware has services of its own before these."""
         self.firmware += 1
+        self._renew_services(Service(UUID.from_16_bits(0xFE00 + n), []) for n in range(self.firmware))
+
+    def _renew_services(self, first=()):
+        """Links that are open keep the old ones."""
         self.device.gatt_server = Server(self.device)
         self.device.gatt_server.max_mtu = self.settings.mtu
-        self.device.add_services([Service(UUID.from_16_bits(0xFE00 + n), []) for n in range(self.firmware)])
+        self.device.add_services(list(first))
         self.device.add_default_services(add_gatt_service=self.settings.database_hash)
         self._add_service()
+
+    def become(self, text):
+        """Another radio in its place, without bonds: its settings are those at the beginning with these laid over, of
+        which security, legacy, tx_protected, rx_props and mtu take effect."""
+        passkey, self.settings = self.settings.passkey, RadioSettings.parse(vars(self.begun), text)
+        self.settings.passkey = passkey
+        self.forget()
+        self._renew_services()
+        self._set_pairing()
 
     async def _change_address(self, connection):
         async with self.advertiser:
