@@ -99,7 +99,8 @@ let package = Package(
         swiftTarget("MeshBLE", ["MeshTransportAPI", "MeshLoop", "MeshWire"]),
         swiftTarget("MeshRuntime", ["MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshJournal", ["CSQLite", "MeshTransportAPI", "MeshLoop"]),
-        swiftTarget("MeshModuleHost", ["CTransportABI", "CProcess", "MeshTransportAPI", "MeshLoop", "MeshWire"]),
+        swiftTarget(
+            "MeshModuleHost", ["CTransportABI", "CProcess", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshCrypto"]),
         swiftTarget("MeshModuleSDK", ["CTransportABI", "MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshTransportTesting", ["MeshTransportAPI"]),
         // host

@@ -59,7 +59,10 @@
     each(OSSL_PARAM_construct_BN)    \
     each(OSSL_PARAM_construct_end)   \
     each(OSSL_PARAM_construct_octet_string) \
-    each(OSSL_PARAM_construct_utf8_string)
+    each(OSSL_PARAM_construct_utf8_string) \
+    each(EVP_DigestInit_ex)          \
+    each(EVP_DigestUpdate)           \
+    each(EVP_DigestFinal_ex)
 
 struct mh_crypto {
 #define MH_CRYPTO_MEMBER(name) __typeof__(name) *_Nonnull name;

@@ -38,6 +38,10 @@ public struct ConfigReading: Sendable {
     public var config: HostConfig?
     /// Where a daemon that runs with this config listens, whatever else is wrong with it: it may have been changed since.
     public var controlSocket: String
+    /// Each module that the config names, in a device or a section of its own, by name, whatever else is wrong with it.
+    public var modules: [ModuleRequest]
+    /// Folders that are searched for modules; empty means the built-in search path.
+    public var modulePath: [String]
     /// Errors and warnings in the order of the sources.
     public var diagnostics: [ConfigDiagnostic]
 }
@@ -83,7 +87,10 @@ extension HostConfig {
         var reader = HostConfigReader(diagnostics: diagnostics, isComplete: isComplete, modules: modules)
         let config = reader.read(layers.root)
         let found = reader.diagnostics.finished(texts: input.texts, overrides: sources)
+        let names = Set(reader.lookups.keys).union(config.modules.map(\.name))
         return ConfigReading(
-            config: found.hasErrors ? nil : config, controlSocket: config.daemon.controlSocket, diagnostics: found)
+            config: found.hasErrors ? nil : config, controlSocket: config.daemon.controlSocket,
+            modules: names.sorted().map { config.request(forModule: $0) }, modulePath: config.daemon.modulePath,
+            diagnostics: found)
     }
 }

@@ -121,9 +121,14 @@ public enum ConfigSchema {
         static let memory = ConfigKey.int(
             "memory_mib", 0...1_048_576, default: 1_024,
             help: "How much address space a process of the module may have, in MiB; 0 means no limit.")
+        static let sha256 = ConfigKey.text(
+            "sha256", type: "64 hexadecimal digits",
+            help:
+                "The digest of the only file that may be the module, its library or its program; `meshhost modules verify` prints it.",
+            rule: .sha256)
         static let section = SectionSpec(
             "[module.NAME]", help: "Where a module is and how it runs.",
-            keys: [path.spec, command.spec, isolation.spec, memory.spec])
+            keys: [path.spec, command.spec, isolation.spec, memory.spec, sha256.spec])
     }
 
     enum Device {

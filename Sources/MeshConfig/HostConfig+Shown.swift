@@ -45,6 +45,7 @@ extension ModuleConfig {
         if let command { section.entries.append((["command"], .array(command.map { .string($0) }))) }
         if let isolation { section.entries.append((["isolation"], .string(isolation.rawValue))) }
         section.entries.append((["memory_mib"], .int(Int64(memoryLimit))))
+        if let sha256 { section.entries.append((["sha256"], .string(sha256))) }
         return section
     }
 }

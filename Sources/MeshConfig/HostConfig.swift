@@ -69,6 +69,8 @@ public struct ModuleConfig: Sendable, Hashable {
     public var isolation: ModuleIsolation?
     /// The address space of each of its processes, in MiB; 0: no limit.
     public var memoryLimit = ConfigSchema.Module.memory.fallback
+    /// The digest that its file must have, 64 hexadecimal digits in lower case; nil: any.
+    public var sha256: String?
     public var position: SourcePosition
 
     public init(name: String, path: String? = nil, position: SourcePosition = .none) {

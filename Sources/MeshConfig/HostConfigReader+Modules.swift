@@ -26,6 +26,7 @@ extension HostConfigReader {
         module.command = value(Keys.command, in: section)
         module.isolation = value(Keys.isolation, in: section)
         module.memoryLimit = value(Keys.memory, in: section)
+        module.sha256 = value(Keys.sha256, in: section)?.lowercased()
         if section.table.entries.isEmpty || section.proposed.contains(Keys.path.spec.name) {
             var path = Keys.path.spec
             path.isRequired = true

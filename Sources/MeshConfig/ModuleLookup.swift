@@ -14,6 +14,8 @@ public struct ModuleRequest: Sendable, Hashable {
     public var isolation: ModuleIsolation?
     /// The address space of each of its processes, in MiB; 0: no limit.
     public var memoryLimit = ConfigSchema.Module.memory.fallback
+    /// The digest that its file must have, 64 hexadecimal digits in lower case; nil: any.
+    public var sha256: String?
     /// `module_path` of `[daemon]`; empty means the built-in search path.
     public var searchPath: [String]
 
@@ -38,6 +40,7 @@ extension HostConfig {
         var request = ModuleRequest(name: name, path: module?.path, searchPath: daemon.modulePath)
         request.command = module?.command
         request.isolation = module?.isolation
+        request.sha256 = module?.sha256
         if let module { request.memoryLimit = module.memoryLimit }
         return request
     }

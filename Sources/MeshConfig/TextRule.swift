@@ -36,6 +36,12 @@ extension TextRule {
         return text.hasPrefix("/") ? nil : "write an absolute path"
     }
 
+    /// A SHA-256 digest in hexadecimal, as sha256sum(1) prints it.
+    static let sha256 = TextRule { text in
+        text.utf8.count == 64 && text.allSatisfy { $0.isASCII && $0.isHexDigit }
+            ? nil : "write the 64 hexadecimal digits that `meshhost modules verify` prints"
+    }
+
     /// An absolute path that fits into a socket address: `sun_path` holds 108 bytes with the final NUL (unix(7)).
     static let socketPath = TextRule { text in
         absolutePath.advice(text) ?? (text.utf8.count > 107 ? "the path of a socket has at most 107 bytes" : nil)

@@ -3,7 +3,8 @@
 
 internal import COpenSSL
 
-/// The functions of OpenSSL 3, loaded when they are first asked for and then kept for as long as the process lives.
+/// The functions of OpenSSL 3 (`shim.h` lists them), loaded when they are first asked for and then kept for as long as the
+/// process lives.
 ///
 /// Sendable: the table is written once, before anybody has it, and OpenSSL's functions may be called from any thread.
 struct OpenSSL: @unchecked Sendable {

@@ -34,7 +34,7 @@ struct DaemonQuestion {
         case .reload:
             return reloaded(try client.ask("reload"))
         case .run, .check, .configShow, .configSchema, .bridge, .decode, .decodeBluetooth, .decodeRecording, .encode,
-            .version, .help, .scan, .pair, .unpair, .doctor, .controllerInfo:
+            .version, .help, .scan, .pair, .unpair, .doctor, .controllerInfo, .modulesVerify:
             break
         }
         return .ok

@@ -127,6 +127,7 @@ extension HostCommand {
                 if rest.count > 2 { throw UsageError(message: "modules reset takes one module name at most") }
                 return .modulesReset(rest.dropFirst().first)
             }
+            if rest.first == "verify" { return .modulesVerify(Array(rest.dropFirst())) }
             return try alone(.modules, rest)
         case "devices": return try alone(.devices, rest)
         case "device": return try device(rest, time)

@@ -10,6 +10,8 @@ enum HostCommand: Equatable {
     case modules
     /// Nil: all.
     case modulesReset(String?)
+    /// Names or files; empty: all.
+    case modulesVerify([String])
     case devices
     case device(name: String, DeviceVerb)
     case clients

@@ -55,6 +55,7 @@ public struct HostProgram {
         case .pair(let pair): return runPair(pair, isRemoval: false)
         case .unpair(let pair): return runPair(pair, isRemoval: true)
         case .doctor: return runDoctor()
+        case .modulesVerify(let subjects): return verifyModules(subjects)
         case .controllerInfo(let controller): return runControllerInfo(controller)
         case .modules, .modulesReset, .devices, .device, .clients, .listen, .reload: return askDaemon()
         }

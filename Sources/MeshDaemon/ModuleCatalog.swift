@@ -70,7 +70,8 @@ final class ModuleCatalog {
     ) throws(ModuleRefusal) -> ModuleTransportFactory {
         let before = factories[request.name]
         guard let launch = try launch(request, locator) else {
-            let module = try loader(request.searchPath).load(request.name, path: request.path)
+            let module = try loader(request.searchPath).load(
+                request.name, path: request.path, pin: request.pin)
             if let before, before.isHosting(module) { return before }
             isolated[request.name] = nil
             return ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
@@ -87,13 +88,15 @@ final class ModuleCatalog {
     /// How a process of the module is started; nil: it is loaded into this one.
     private func launch(_ request: ModuleRequest, _ locator: ModuleLocator) throws(ModuleRefusal) -> ModuleLaunch? {
         let limit = request.memoryLimit > 0 ? request.memoryLimit : nil
-        if let command = request.command { return ModuleLaunch(.command(command), memoryLimit: limit) }
+        if let command = request.command {
+            return ModuleLaunch(.command(command), pin: request.pin, memoryLimit: limit)
+        }
         var path = request.path
         if path == nil { path = try locator.existingPath(ofModule: request.name) }
         guard let path else { return nil }
         let rule: ModuleIsolation = locator.isShipped(request.name, path: path) ? .inProcess : .process
         guard request.isolation ?? rule == .process else { return nil }
-        return ModuleLaunch(.library(name: request.name, path: path), memoryLimit: limit)
+        return ModuleLaunch(.library(name: request.name, path: path), pin: request.pin, memoryLimit: limit)
     }
 
     /// The devices of ``outdated`` modules have changed to the new factories: ends the old ones.
@@ -162,6 +165,11 @@ final class ModuleCatalog {
         self.loader = loader
         return loader
     }
+}
+
+extension ModuleRequest {
+    /// The digest that its file must have; the config has judged its form.
+    var pin: ModuleDigest? { sha256.flatMap(ModuleDigest.init) }
 }
 
 extension ModuleStatus {

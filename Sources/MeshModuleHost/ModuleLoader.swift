@@ -18,13 +18,16 @@ public final class ModuleLoader: Sendable {
         self.locator = locator
     }
 
-    /// The module that a config calls `name`, from `path` or from the search folders. Reads its description; runs
-    /// nothing else of it. Throws with one line that says which file, which rule and what to do.
-    public func load(_ name: String, path: String? = nil) throws(ModuleRefusal) -> LoadedModule {
+    /// The module that a config calls `name`, from `path` or from the search folders; with `pin` only the file of that
+    /// digest. Reads its description; runs nothing else of it. Throws with one line that says which file, which rule and
+    /// what to do.
+    public func load(
+        _ name: String, path: String? = nil, pin: ModuleDigest? = nil
+    ) throws(ModuleRefusal) -> LoadedModule {
         guard ModuleName.isValid(name), let path = path ?? locator.path(ofModule: name) else {
             throw locator.refusal(ofModule: name)
         }
-        let file = try ModuleFile.open(path)
+        let file = try ModuleFile.open(path, pin: pin)
         let identity = file.identity
         if let module = loaded.withLock({ $0[identity] }) {
             guard module.descriptor.name == name else {

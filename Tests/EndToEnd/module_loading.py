@@ -7,7 +7,7 @@ import re
 import shutil
 
 from companion import APP_START, Client
-from host import Host, compile_module, device, equal, mock, private_folder, share, tcp
+from host import Host, compile_module, device, equal, mock, private_folder, share, table, tcp
 
 
 async def _mixed(rig, **pager):
@@ -105,6 +105,46 @@ async def modules_that_must_not_be_loaded_are_refused_and_the_daemon_runs_on(rig
     assert all(str(number) in modules["newer"]["reason"] for number in (1, 2)), modules["newer"]
     equal(devices["bench"]["state"], "ready")
     equal({each["device"] for each in host.events.all("link.down")}, set())
+
+
+async def a_pinned_module_is_that_file_and_no_other(rig):
+    folder = private_folder("pinned")
+    rig.closers.append(lambda: asyncio.to_thread(shutil.rmtree, folder))
+    host = Host(rig)
+    path = os.path.join(folder, "libmeshhost-mock.so")
+    shutil.copy(os.path.join(host.modules[0], "libmeshhost-mock.so"), path)
+    (module,) = (await host.json("modules", "verify", path))["modules"]
+    assert module["ok"] and not module["pinned"], module
+    pin = module["sha256"]
+
+    def configure(isolation):
+        host.configure(table("module.mock", path=path, isolation=isolation, sha256=pin), mock("bench"))
+
+    for isolation in ("in-process", "process"):
+        configure(isolation)
+        status, out, err = await host.cli("check", "--config", host.config)
+        equal((status, out), (0, "ok: 1 devices, 0 shares\n"), err)
+    await host.start()
+    await host.ready("bench")
+    (module,) = (await host.json("modules", "verify", "mock", "--config", host.config))["modules"]
+    assert module["ok"] and module["pinned"], module
+
+    # Put in its place as an update does; what runs runs on.
+    with open(path, "rb") as old, open(path + ".new", "wb") as new:
+        new.write(old.read() + b"more")
+    os.chmod(path + ".new", 0o755)
+    os.rename(path + ".new", path)
+    for isolation in ("in-process", "process"):
+        configure(isolation)
+        status, out, err = await host.cli("check", "--config", host.config)
+        equal(status, 78, "status of check")
+        (line,) = [line for line in (out + err).split("\n") if "pinned" in line]
+        assert path in line and pin[:12] in line and "modules verify" in line, line
+    status, _, err = await host.cli("reload")
+    assert status == 78 and "pinned" in err, err
+    equal((await host.devices())["bench"]["state"], "ready")
+    status, out, err = await host.cli("modules", "verify", path, "--config", host.config)
+    assert status == 78 and "is refused" in out and pin[:12] in out, out + err
 
 
 async def a_module_loads_with_few_descriptors(rig):

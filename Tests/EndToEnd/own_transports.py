@@ -41,6 +41,7 @@ async def what_install_puts_there_uninstall_takes_away(rig):
     there = _files(prefix)
     for name in ("bin/meshhost", "include/meshhost_transport.h", "lib/pkgconfig/meshhost-transport.pc",
                  "share/meshhost/sdk/Package.swift", "share/meshhost/sdk/module-exports.map",
+                 "share/meshhost/templates/c/Makefile", "share/meshhost/templates/swift/Package.swift",
                  *(f"lib/meshhost/modules/meshhost-{module}.so" for module in ("bluez", "hci", "mock", "serial", "tcp"))):
         assert name in there, f"{name} is not among {there}"
     await _shell(os.path.join(ROOT, "Examples", "systemd", "uninstall"), PREFIX=prefix)
@@ -114,6 +115,55 @@ async def the_example_in_swift_is_built_with_the_sdk_alone_and_carries_a_session
     built = os.path.join(example, ".build", "release", "libmeshhost-kiss.so")
     await _shell("install", "-m", "644", built, os.path.join(prefix, "lib", "meshhost", "modules", "meshhost-kiss.so"))
     await _carries_a_session(rig, host, prefix, example, "kiss", rig.path("roof-tty"))
+
+
+def _begun(rig, prefix, language, name):
+    """A copy of a template, named as its README says."""
+    folder = _removed(rig, private_folder(f"own-{language}"))
+    shutil.copytree(os.path.join(prefix, "share", "meshhost", "templates", language), folder, dirs_exist_ok=True)
+    named = {"c": ["Makefile"], "swift": ["Package.swift", "Sources/AcmeTransport/AcmeTransportFactory.swift"]}
+    for file in named[language] + ["config.toml"]:
+        path = os.path.join(folder, file)
+        with open(path, encoding="utf-8") as opened:
+            text = opened.read()
+        assert "acme" in text, f"{file} names no module"
+        with open(path, "w", encoding="utf-8") as opened:
+            opened.write(text.replace("acme", name))
+    return folder
+
+
+async def _verified(host, path, name):
+    """The module keeps every rule, and shows its entry and nothing else."""
+    (module,) = (await host.json("modules", "verify", path))["modules"]
+    assert all(finding["verdict"] == "ok" for finding in module["findings"]), module
+    equal(module["findings"][-1]["text"], "mh_transport_entry_v1 alone", name)
+
+
+async def the_template_in_c_becomes_a_module_that_carries_a_session(rig):
+    host = Host(rig)
+    prefix = await _installed(rig, host)
+    own = _begun(rig, prefix, "c", "pager")
+    sdk = {"PKG_CONFIG_PATH": os.path.join(prefix, "lib", "pkgconfig"), "MESHHOST": os.path.join(prefix, "bin", "meshhost")}
+    said = ""
+    for words in (["make"], ["make", "check"], ["make", "install"]):
+        said += await _shell(*words, cwd=own, **sdk)
+    assert "may be loaded" in said and "sha256 = " in said, said
+    await _verified(host, os.path.join(own, "meshhost-pager.so"), "pager")
+    await _carries_a_session(rig, host, prefix, own, "pager", rig.path("roof.sock"))
+
+
+async def the_template_in_swift_becomes_a_module_that_carries_a_session(rig):
+    host = Host(rig)
+    prefix = await _installed(rig, host)
+    own = _begun(rig, prefix, "swift", "pager")
+    sdk = {"MESHHOST_SDK": os.path.join(prefix, "share", "meshhost", "sdk"), "HOME": rig.path("")}
+    # One build for both: that of another configuration would take as long again.
+    for words in (["build", "--build-tests"], ["test", "--skip-build"]):
+        await _shell("swift", *words, "-c", "release", "-Xswiftc", "-enable-testing", cwd=own, **sdk)
+    built = os.path.join(own, ".build", "release", "libmeshhost-pager.so")
+    await _shell("install", "-m", "644", built, os.path.join(prefix, "lib", "meshhost", "modules", "meshhost-pager.so"))
+    await _verified(host, os.path.join(prefix, "lib", "meshhost", "modules", "meshhost-pager.so"), "pager")
+    await _carries_a_session(rig, host, prefix, own, "pager", rig.path("roof.sock"))
 
 
 async def the_example_in_c_names_what_is_wrong_with_its_options(rig):

@@ -46,6 +46,7 @@ import Testing
                 memory_mib = 0
                 [module.udp]
                 command = ["/opt/udp", "--fast"]
+                sha256 = "9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08"
                 """
             ).config)
         #expect(config.modules[0].isolation == .process)
@@ -54,10 +55,13 @@ import Testing
         let request = config.request(forModule: "udp")
         #expect(request.command == ["/opt/udp", "--fast"])
         #expect(request.isolation == nil)
+        #expect(request.sha256 == "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
+        #expect(config.modules[0].sha256 == nil)
         #expect(request.memoryLimit == 1_024)
         let shown = try #require(read(config.shownTOML()).config)
         #expect(ConfigDiff(from: config, to: shown).isEmpty)
         #expect(shown.modules.map(\.command) == config.modules.map(\.command))
+        #expect(shown.modules.map(\.sha256) == config.modules.map(\.sha256))
     }
 
     @Test func `a device inherits the link settings it does not have`() throws {

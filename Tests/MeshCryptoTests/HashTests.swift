@@ -31,6 +31,17 @@ struct HashTests {
         #expect(digest.utf8.count == SHA256.byteCount * 2)
     }
 
+    // The same, a piece at a time.
+    @Test(arguments: [1, 7, 64, 999, 1_000])
+    func `SHA-256 of pieces is that of the whole`(length: Int) throws {
+        var stream = try SHA256Stream()
+        for start in stride(from: 0, to: thousandBytes.count, by: length) {
+            try stream.append(thousandBytes[start..<min(start + length, thousandBytes.count)].span.bytes)
+        }
+        #expect(try stream.finish() == SHA256.digest(of: thousandBytes))
+        #expect(try SHA256Stream().finish() == SHA256.digest(of: []))
+    }
+
     // RFC 4231, test cases 1, 2, 3 and 6.
     @Test(
         arguments: [

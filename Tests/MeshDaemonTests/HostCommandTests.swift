@@ -20,6 +20,7 @@ struct HostCommandTests {
         ("device roof reconnect", .device(name: "roof", .reconnect)),
         ("device roof release", .device(name: "roof", .release(for: nil))),
         ("device roof release --for 10m", .device(name: "roof", .release(for: .seconds(600)))),
+        ("modules verify", .modulesVerify([])), ("modules verify acme ./a.so", .modulesVerify(["acme", "./a.so"])),
         ("modules reset", .modulesReset(nil)), ("modules reset acme-lora", .modulesReset("acme-lora")),
         ("scan", .scan(.init())), ("doctor", .doctor),
         ("scan --for 3s --module bluez --jsonl", .scan(.init(module: "bluez", time: .seconds(3), isLines: true))),

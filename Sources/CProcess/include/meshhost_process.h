@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * meshhost: a host for mesh radios and other byte-link devices
  *
- * System calls that Swift cannot make: they take a variable number of arguments, or are declared for GNU only. */
+ * What Swift cannot call: it takes a variable number of arguments, or is declared for GNU only. */
 #ifndef MESHHOST_PROCESS_H
 #define MESHHOST_PROCESS_H
 
@@ -22,6 +22,9 @@ int meshhost_close_from(unsigned int first);
 /* A pipe whose ends are closed when a program is started: what is written to ends[1] is read from ends[0]. 0, or an
  * errno. */
 int meshhost_pipe(int ends[2]);
+
+/* The version of the C library that runs, such as "2.36"; NULL where it is not that of GNU. */
+const char *meshhost_glibc_version(void);
 
 #ifdef __cplusplus
 }

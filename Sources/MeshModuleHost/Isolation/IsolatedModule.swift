@@ -47,9 +47,9 @@ public final class IsolatedModule: HostedModule, @unchecked Sendable {
 
     private static func check(_ launch: ModuleLaunch) throws(ModuleRefusal) -> [ModuleFile.Version] {
         switch launch.program {
-        case .library(_, let path): [try ModuleFile.open(path).version]
+        case .library(_, let path): [try ModuleFile.open(path, pin: launch.pin).version]
         case .command(let words):
-            [try ModuleFile.checkProgram(launch.path)]
+            [try ModuleFile.checkProgram(launch.path, pin: launch.pin)]
                 + words.dropFirst().compactMap { ModuleFile.version(ofArgument: $0) }
         }
     }

@@ -15,13 +15,18 @@ public struct ModuleLaunch: Sendable, Hashable {
     }
 
     public var program: Program
+    /// The only file that may run: the library or the program; nil: any.
+    public var pin: ModuleDigest?
     /// How much address space it may have, in MiB; nil: no limit.
     public var memoryLimit: Int?
     /// The program that has ``ModuleRunner`` in it, by default the one that runs.
     public var runner: String
 
-    public init(_ program: Program, memoryLimit: Int? = nil, runner: String = "/proc/self/exe") {
+    public init(
+        _ program: Program, pin: ModuleDigest? = nil, memoryLimit: Int? = nil, runner: String = "/proc/self/exe"
+    ) {
         self.program = program
+        self.pin = pin
         self.memoryLimit = memoryLimit
         self.runner = runner
     }
@@ -36,7 +41,7 @@ public struct ModuleLaunch: Sendable, Hashable {
 
     /// The command line of the runner. It is told its parent so that it notices one that has ended already.
     var arguments: [String] {
-        let limits = ["\(getpid())", "\(memoryLimit ?? 0)"]
+        let limits = ["\(getpid())", "\(memoryLimit ?? 0)", pin?.description ?? "-"]
         switch program {
         case .library(let name, let path): return [runner, Self.word] + limits + ["load", name, path]
         case .command(let words): return [runner, Self.word] + limits + ["exec"] + words
@@ -66,15 +71,20 @@ struct RunnerCommand {
     var parent: Int32
     /// MiB; 0: no limit.
     var memoryLimit: Int
+    /// Nil: any file.
+    var pin: ModuleDigest?
     var program: ModuleLaunch.Program
 
     init?(_ words: [String]) {
-        guard words.count >= 4, let parent = Int32(words[0]), let limit = Int(words[1]), limit >= 0 else { return nil }
+        guard words.count >= 5, let parent = Int32(words[0]), let limit = Int(words[1]), limit >= 0 else { return nil }
         self.parent = parent
         memoryLimit = limit
-        switch words[2] {
-        case "load" where words.count == 5: program = .library(name: words[3], path: words[4])
-        case "exec": program = .command(Array(words[3...]))
+        pin = ModuleDigest(words[2])
+        // A pin that cannot be read must not become none.
+        if pin == nil, words[2] != "-" { return nil }
+        switch words[3] {
+        case "load" where words.count == 6: program = .library(name: words[4], path: words[5])
+        case "exec": program = .command(Array(words[4...]))
         default: return nil
         }
     }

@@ -24,8 +24,8 @@ public enum ModuleRunner {
             return 71
         }
         switch command.program {
-        case .library(let name, let path): return RunnerSession.run(name, path)
-        case .command(let words): return become(words)
+        case .library(let name, let path): return RunnerSession.run(name, path, pin: command.pin)
+        case .command(let words): return become(words, pin: command.pin)
         }
     }
 
@@ -54,8 +54,15 @@ public enum ModuleRunner {
         setrlimit(resource, &limit)
     }
 
-    /// Becomes another program, with what is left of this one's rights.
-    private static func become(_ words: [String]) -> Int32 {
+    /// Becomes another program, with what is left of this one's rights. It was looked at when the config was read; that may
+    /// be long ago.
+    private static func become(_ words: [String], pin: ModuleDigest?) -> Int32 {
+        do throws(ModuleRefusal) {
+            _ = try ModuleFile.checkProgram(words[0], pin: pin)
+        } catch {
+            RunnerSession.post(error)
+            return 78
+        }
         signal(SIGPIPE, SIG_DFL)
         var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         execv(words[0], &arguments)

@@ -35,17 +35,16 @@ final class RunnerSession {
     private var frames = ModuleFrames()
 
     /// Loads the module and hosts it until the host has had enough. Returns an exit status.
-    static func run(_ name: String, _ path: String) -> Int32 {
+    static func run(_ name: String, _ path: String, pin: ModuleDigest?) -> Int32 {
         // A host that has gone is an error of one write.
         signal(SIGPIPE, SIG_IGN)
         let loop = EventLoop()
         let session: RunnerSession
         do {
-            let module = try ModuleLoader(locator: ModuleLocator(only: [])).load(name, path: path)
+            let module = try ModuleLoader(locator: ModuleLocator(only: [])).load(name, path: path, pin: pin)
             session = try RunnerSession(module, loop)
         } catch {
-            let document = (error as? ModuleRefusal)?.document ?? Data("\(error)".utf8)
-            post(ModuleMessage(.refused), document.prefix(4_096))
+            post(error)
             _exit(78)
         }
         loop.run()
@@ -67,6 +66,12 @@ final class RunnerSession {
         }
         self.socket = socket
         socket.send(ModuleMessage(.hello), document: ModuleHello.document(of: module))
+    }
+
+    /// Says why there will be no hello.
+    static func post(_ refusal: any Error) {
+        let document = (refusal as? ModuleRefusal)?.document ?? Data("\(refusal)".utf8)
+        post(ModuleMessage(.refused), document.prefix(4_096))
     }
 
     /// Sends a message past the socket's queue, from any thread; it is lost where there is no room.

@@ -22,7 +22,7 @@ struct ModuleFile: ~Copyable {
         var seconds: Int
         var nanoseconds: Int
 
-        fileprivate init(_ status: stat) {
+        init(_ status: stat) {
             identity = Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
             size = Int(status.st_size)
             seconds = status.st_mtim.tv_sec
@@ -32,18 +32,27 @@ struct ModuleFile: ~Copyable {
 
     let path: String
     let descriptor: Int32
-    private let status: stat
+    let status: stat
 
     deinit {
         close(descriptor)
     }
 
-    /// Opens the file and checks it, its folders and its ELF header.
-    static func open(_ given: String) throws(ModuleRefusal) -> ModuleFile {
+    /// Opens the file and checks it, its folders, its digest if it is pinned to one, and what its headers say.
+    static func open(_ given: String, pin: ModuleDigest? = nil) throws(ModuleRefusal) -> ModuleFile {
         let path = try absolute(given)
-        let slash = path.lastIndex(of: "/")!
-        let folder = try checkFolders(String(path[..<slash]), of: path)
-        let real = folder + path[slash...]
+        let file = try ModuleFile(opening: try checkFolders(of: path), path: path)
+        try file.checkKind()
+        try file.checkOwner()
+        try file.checkMode()
+        // Before anything of it is believed.
+        if let pin { try file.check(pin) }
+        try file.checkGlibc(file.dynamics())
+        return file
+    }
+
+    /// Opens the file at `real`, which is called `path` in messages; nothing else of it is checked.
+    init(opening real: String, path: String) throws(ModuleRefusal) {
         // O_NONBLOCK: opening a FIFO that somebody put there must not wait for its writer.
         let descriptor = Glibc.open(real, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -51,11 +60,10 @@ struct ModuleFile: ~Copyable {
             throw code == ELOOP
                 ? ModuleRefusal(
                     path, "a module may not be a symbolic link", advice: "name the file that it points to")
-                : ModuleRefusal(path, "cannot be opened (\(text(code)))", advice: "check the path and its permissions")
+                : ModuleRefusal(
+                    path, "cannot be opened (\(Self.text(code)))", advice: "check the path and its permissions")
         }
-        let file = ModuleFile(path: path, descriptor: descriptor)
-        try file.check()
-        return file
+        self.init(path: path, descriptor: descriptor)
     }
 
     private init(path: String, descriptor: Int32) {
@@ -74,66 +82,72 @@ struct ModuleFile: ~Copyable {
 
     var version: Version { Version(status) }
 
-    private borrowing func check() throws(ModuleRefusal) {
+    // MARK: Rules
+
+    borrowing func checkKind() throws(ModuleRefusal) {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw ModuleRefusal(path, "is not a regular file", advice: "name the module's .so file")
         }
+    }
+
+    borrowing func checkOwner() throws(ModuleRefusal) {
         try Self.checkOwner(status, of: path, kind: "a module")
+    }
+
+    borrowing func checkMode() throws(ModuleRefusal) {
         guard status.st_mode & 0o022 == 0 else {
             throw ModuleRefusal(
                 path, "may be changed by others (mode \(Self.octal(status.st_mode)))", advice: "run: chmod go-w \(path)"
             )
         }
-        try ELFHeader.check(descriptor, size: size, path: path)
     }
 
-    // MARK: Programs
-
-    /// Checks the file of a program that is started by its path: it and its folders as a module's, but it may be a link, as
-    /// `/usr/bin/python3` is, whose target is checked instead.
-    static func checkProgram(_ given: String) throws(ModuleRefusal) -> Version {
-        guard given.hasPrefix("/") else {
-            throw ModuleRefusal(given, "is no absolute path", advice: "write the program with its whole path")
-        }
-        var path = given
-        for _ in 0..<40 {
-            let slash = path.lastIndex(of: "/")!
-            let real = try checkFolders(String(path[..<slash]), of: given) + path[slash...]
-            var status = stat()
-            guard lstat(real, &status) == 0 else {
-                throw ModuleRefusal(given, "cannot be found (\(text(errno)))", advice: "check the path")
-            }
-            if status.st_mode & S_IFMT == S_IFLNK, let target = linkTarget(real) {
-                try checkOwner(status, of: given, kind: "the link \(real)")
-                path = target.hasPrefix("/") ? target : String(real[...real.lastIndex(of: "/")!]) + target
-                continue
-            }
-            guard status.st_mode & S_IFMT == S_IFREG, access(real, X_OK) == 0 else {
-                throw ModuleRefusal(given, "is not a program", advice: "name a file, and run: chmod +x \(given)")
-            }
-            try checkOwner(status, of: given, kind: "a program")
-            guard status.st_mode & 0o022 == 0 else {
-                throw ModuleRefusal(
-                    given, "may be changed by others (mode \(octal(status.st_mode)))", advice: "run: chmod go-w \(real)"
-                )
-            }
-            return Version(status)
-        }
-        throw ModuleRefusal(given, "is a link that leads nowhere", advice: "name the real file")
+    borrowing func check(_ pin: ModuleDigest) throws(ModuleRefusal) {
+        try Self.check(digest(), pin, of: path)
     }
 
-    /// The version of a file that is given to a program, such as a script; nil where there is none.
-    static func version(ofArgument path: String) -> Version? {
-        var status = stat()
-        guard path.hasPrefix("/"), stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        return Version(status)
+    static func check(_ digest: ModuleDigest, _ pin: ModuleDigest, of path: String) throws(ModuleRefusal) {
+        guard digest != pin else { return }
+        throw ModuleRefusal(
+            path, "is not the file that is pinned: its SHA-256 is \(digest.short), sha256 says \(pin.short)",
+            advice: "install that file again, or pin this one: meshhost modules verify \(path)")
+    }
+
+    borrowing func digest() throws(ModuleRefusal) -> ModuleDigest {
+        try ModuleDigest.ofFile(descriptor, path: path)
+    }
+
+    /// What it needs and exports, if it is a library for this machine.
+    borrowing func dynamics() throws(ModuleRefusal) -> ELFDynamics {
+        let file = ELFFile(descriptor: descriptor, size: size)
+        let segments = try ELFHeader.check(file, path: path)
+        guard let dynamics = ELFDynamics(file, segments) else {
+            throw ModuleRefusal(
+                path, "has no dynamic section that can be read",
+                advice: "link the module with -shared, or install it again")
+        }
+        return dynamics
+    }
+
+    /// The dynamic linker would refuse it, too, and with many words.
+    borrowing func checkGlibc(_ dynamics: ELFDynamics) throws(ModuleRefusal) {
+        guard let needed = dynamics.glibc, let own = GlibcVersion.own, own < needed else { return }
+        throw ModuleRefusal(
+            path, "needs glibc \(needed), this system has \(own)",
+            advice: "install its build for this system, or update the system")
     }
 
     // MARK: Folders
 
+    /// Checks the folders on the way to the file. Returns its path without links in them.
+    static func checkFolders(of path: String) throws(ModuleRefusal) -> String {
+        let slash = path.lastIndex(of: "/")!
+        return try checkFolders(String(path[..<slash]), of: path) + path[slash...]
+    }
+
     /// Walks to `folder` from the root, checks each folder and follows links, whose own folders have been checked by
     /// then. Returns the path without links.
-    private static func checkFolders(_ folder: String, of path: String) throws(ModuleRefusal) -> String {
+    static func checkFolders(_ folder: String, of path: String) throws(ModuleRefusal) -> String {
         var resolved = ""
         try checkFolder("/", of: path)
         var rest = folder.split(separator: "/").map(String.init)
@@ -180,7 +194,7 @@ struct ModuleFile: ~Copyable {
         }
     }
 
-    private static func checkOwner(_ status: stat, of path: String, kind: String) throws(ModuleRefusal) {
+    static func checkOwner(_ status: stat, of path: String, kind: String) throws(ModuleRefusal) {
         guard status.st_uid == 0 || status.st_uid == geteuid() else {
             throw ModuleRefusal(
                 path, "\(kind) must belong to root or to uid \(geteuid()), not to uid \(status.st_uid)",
@@ -190,7 +204,7 @@ struct ModuleFile: ~Copyable {
 
     // MARK: Text
 
-    private static func absolute(_ path: String) throws(ModuleRefusal) -> String {
+    static func absolute(_ path: String) throws(ModuleRefusal) -> String {
         guard !path.isEmpty, !path.utf8.contains(0), !path.hasSuffix("/") else {
             throw ModuleRefusal("\"\(path)\"", "is not the path of a file", advice: "name the module's .so file")
         }
@@ -202,7 +216,7 @@ struct ModuleFile: ~Copyable {
         return "\(String(cString: folder))/\(path)"
     }
 
-    private static func linkTarget(_ path: String) -> String? {
+    static func linkTarget(_ path: String) -> String? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = buffer.withUnsafeMutableBytes {
             readlink(path, $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
@@ -210,10 +224,10 @@ struct ModuleFile: ~Copyable {
         return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
     }
 
-    private static func octal(_ mode: mode_t) -> String {
+    static func octal(_ mode: mode_t) -> String {
         let digits = String(mode & 0o7777, radix: 8)
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 
-    private static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
+    static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
 }
