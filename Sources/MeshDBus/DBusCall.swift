@@ -37,5 +37,4 @@ enum DBusNames {
     static let busPath = "/org/freedesktop/DBus"
     static let introspectable = "org.freedesktop.DBus.Introspectable"
     static let peer = "org.freedesktop.DBus.Peer"
-    static let local = "org.freedesktop.DBus.Local"
 }

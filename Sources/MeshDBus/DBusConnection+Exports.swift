@@ -60,7 +60,7 @@ extension DBusConnection {
     // MARK: Answering
 
     /// Hands a call to the handler that it is for, or answers it.
-    func answer(_ message: DBusMessage) {
+    func answer(_ message: DBusReceived) {
         var header = DBusSignal(
             sender: message.sender ?? "", path: message.path ?? "", interface: message.interface ?? "",
             member: message.member ?? "")
@@ -72,6 +72,11 @@ extension DBusConnection {
                 if let address { try transport.send(DBusMessage(resultsFor: address, [.string(description)])) }
                 return
             }
+            if header.interface == DBusNames.peer {
+                let results = try peerResults(of: header.member)
+                if let address { try transport.send(DBusMessage(resultsFor: address, results)) }
+                return
+            }
             let export = try export(for: &header)
             let (arguments, descriptors) = try message.arguments()
             header.arguments = arguments
@@ -80,6 +85,20 @@ extension DBusConnection {
         } catch {
             guard let address, let answer = try? DBusMessage(errorFor: address, error) else { return }
             _ = try? transport.send(answer)
+        }
+    }
+
+    /// What every program answers at every path (D-Bus Specification, `org.freedesktop.DBus.Peer`).
+    private func peerResults(of member: String) throws(DBusError) -> [DBusValue] {
+        switch member {
+        case "Ping": return []
+        case "GetMachineId":
+            guard let id = dbus_try_get_local_machine_id(nil) else {
+                throw DBusError(DBusError.failed, "this machine has no identifier")
+            }
+            defer { dbus_free(id) }
+            return [.string(String(cString: id))]
+        default: throw DBusError(DBusError.unknownMethod, "\(DBusNames.peer) has no \(member)")
         }
     }
 

@@ -143,10 +143,10 @@ extension DBusConnection {
         followedNames[name]?.uses += 1
     }
 
-    private func learnOwner(of name: String, _ reply: Result<DBusMessage, DBusError>) {
+    private func learnOwner(of name: String, _ reply: Result<DBusReceived, DBusError>) {
         do throws(DBusError) {
             guard case .string(let owner)? = try reply.get().arguments().values.first else { return }
-            followedNames[name]?.owner = owner
+            setOwner(of: name, owner)
         } catch {
             if error.name != DBusError.nameHasNoOwner { followedNames[name]?.failure = error }
         }
@@ -155,23 +155,33 @@ extension DBusConnection {
     private func unfollow(_ name: String) {
         guard var followed = followedNames[name] else { return }
         followed.uses -= 1
-        followedNames[name] = followed.uses == 0 ? nil : followed
-        if followed.uses == 0 { forget(Self.ownerRule(name)) }
+        guard followed.uses == 0 else {
+            followedNames[name] = followed
+            return
+        }
+        setOwner(of: name, nil)
+        followedNames[name] = nil
+        forget(Self.ownerRule(name))
     }
 
-    private func noteOwnerChange(_ header: DBusSignal, _ message: DBusMessage) {
+    private func noteOwnerChange(_ header: DBusSignal, _ message: DBusReceived) {
         guard header.sender == DBusNames.bus, header.interface == DBusNames.bus, header.member == "NameOwnerChanged",
             let values = try? message.arguments().values, values.count == 3,
             case (.string(let name), .string(let owner)) = (values[0], values[2])
         else { return }
-        followedNames[name]?.owner = owner.isEmpty ? nil : owner
+        setOwner(of: name, owner.isEmpty ? nil : owner)
+    }
+
+    private func setOwner(of name: String, _ owner: String?) {
+        guard followedNames[name] != nil else { return }
+        followedNames[name]?.owner = owner
+        bytesTakers.setOwner(of: name, owner)
     }
 
     // MARK: Routing
 
     /// Hands a signal to the handlers that want it. One whose arguments cannot be read is dropped.
-    func route(_ message: DBusMessage) {
-        if deliverBytes(message) { return }
+    func route(_ message: DBusReceived) {
         var signal = DBusSignal(
             sender: message.sender ?? "", path: message.path ?? "", interface: message.interface ?? "",
             member: message.member ?? "")

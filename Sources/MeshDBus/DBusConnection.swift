@@ -40,8 +40,7 @@ public actor DBusConnection {
     var subscriptions: [UInt64: DBusSubscription] = [:]
     /// The order in which handlers run.
     var subscriptionOrder: [UInt64] = []
-    /// By path.
-    var bytesHandlers: [String: DBusBytesHandler] = [:]
+    nonisolated let bytesTakers: DBusBytesTakers
     var followedNames: [String: DBusFollowedName] = [:]
     /// By path and interface.
     var exports: [String: [String: DBusExport]] = [:]
@@ -49,6 +48,7 @@ public actor DBusConnection {
     private init(_ transport: DBusTransport, uniqueName: String) {
         loop = transport.loop
         self.transport = transport
+        bytesTakers = transport.bytesTakers
         self.uniqueName = uniqueName
     }
 
@@ -152,12 +152,13 @@ public actor DBusConnection {
         subscriptions = [:]
         subscriptionOrder = []
         followedNames = [:]
+        bytesTakers.forgetAll()
         exports = [:]
     }
 
     // MARK: Receiving
 
-    private func receive(_ message: DBusMessage) {
+    private func receive(_ message: DBusReceived) {
         switch message.kind {
         case .signal: route(message)
         case .methodCall: answer(message)

@@ -3,26 +3,15 @@
 
 internal import CDBus
 
-/// One message of libdbus, with one reference to it.
+/// A message to be sent: one of libdbus, with one reference to it.
 ///
-/// Sendable: libdbus counts references atomically, and no message is changed once it has been received or sent.
+/// Sendable: libdbus counts references atomically, and no message is changed once it has been made.
 final class DBusMessage: @unchecked Sendable {
-    enum Kind {
-        case methodCall, methodReturn, error, signal
-        /// A kind that a later version of the specification may bring; to be ignored.
-        case other
-    }
-
     let pointer: OpaquePointer
 
     /// Takes over the caller's reference.
     private init(taking pointer: OpaquePointer) {
         self.pointer = pointer
-    }
-
-    /// A message of libdbus, with a reference of its own.
-    init(_ pointer: OpaquePointer) {
-        self.pointer = dbus_message_ref(pointer)
     }
 
     deinit {
@@ -103,36 +92,5 @@ final class DBusMessage: @unchecked Sendable {
         return result
     }
 
-    // MARK: Header
-
-    var kind: Kind {
-        switch dbus_message_get_type(pointer) {
-        case DBUS_MESSAGE_TYPE_METHOD_CALL: .methodCall
-        case DBUS_MESSAGE_TYPE_METHOD_RETURN: .methodReturn
-        case DBUS_MESSAGE_TYPE_ERROR: .error
-        case DBUS_MESSAGE_TYPE_SIGNAL: .signal
-        default: .other
-        }
-    }
-
-    var sender: String? { dbus_message_get_sender(pointer).map { String(cString: $0) } }
-    var path: String? { dbus_message_get_path(pointer).map { String(cString: $0) } }
-    var interface: String? { dbus_message_get_interface(pointer).map { String(cString: $0) } }
-    var member: String? { dbus_message_get_member(pointer).map { String(cString: $0) } }
-    var replySerial: UInt32 { dbus_message_get_reply_serial(pointer) }
     var hasDescriptors: Bool { dbus_message_contains_unix_fds(pointer) != 0 }
-    /// libdbus's own word that the connection has ended. No peer can send it: libdbus refuses the interface.
-    var isDisconnection: Bool { dbus_message_is_signal(pointer, DBusNames.local, "Disconnected") != 0 }
-
-    /// Where the answer to this call goes; nil when its sender wants none.
-    var replyAddress: DBusReplyAddress? {
-        guard dbus_message_get_no_reply(pointer) == 0, let sender else { return nil }
-        return DBusReplyAddress(sender: sender, serial: dbus_message_get_serial(pointer))
-    }
-}
-
-/// Whom a call came from, and which it was.
-struct DBusReplyAddress: Sendable {
-    var sender: String
-    var serial: UInt32
 }

@@ -6,12 +6,12 @@ internal import MeshLoop
 
 /// One libdbus connection on the loop: its socket, the order of its messages, and the replies that are awaited.
 ///
+/// - libdbus makes the connection, authenticates and writes. From then on messages are read here (``DBusInput``), since
+///   libdbus would take several times longer.
 /// - Reading and writing happen when polls say so (``DBusWatches``), and writing also at once as far as the kernel has
-///   room. libdbus reads about 2 KiB each time (`max_bytes_read_per_iteration`), so that other descriptors get their turn.
-///   In a steady stream that nobody waits for, they are read in pauses instead (``ReadModerationPolicy``).
-/// - What has been read is dispatched in a job of its own, at most ``messagesPerTurn`` before others get their turn.
-///   libdbus's filter only takes the message off; it is handed on when libdbus has returned, so that whoever gets it may
-///   do anything, also close the connection.
+///   room. In a steady stream that nobody waits for, messages are read in pauses instead (``ReadModerationPolicy``).
+/// - What has been read is dispatched in a job of its own, at most ``messagesPerTurn`` before others get their turn. Whoever
+///   gets a message may do anything, also close the connection.
 /// - After a reply that a task awaits the next message waits until that task has run on the loop. The runtime resumes
 ///   every continuation on the executor that its task prefers, and without one on a thread of the global pool, which only
 ///   then comes back to the loop: the order of jobs on the loop says nothing. So whoever is resumed reports back
@@ -24,7 +24,7 @@ internal import MeshLoop
 ///
 /// Sendable because of one invariant: everything but `loop` is touched on the loop's thread only.
 final class DBusTransport: @unchecked Sendable {
-    typealias Completion = (Result<DBusMessage, DBusError>) -> Void
+    typealias Completion = (Result<DBusReceived, DBusError>) -> Void
 
     private struct Waiting {
         let deadline: LoopTimer
@@ -34,15 +34,16 @@ final class DBusTransport: @unchecked Sendable {
     /// The reply to a call that has been sent.
     struct AwaitedReply {
         fileprivate let serial: UInt32
-        fileprivate let result: LoopResult<Result<DBusMessage, DBusError>>
+        fileprivate let result: LoopResult<Result<DBusReceived, DBusError>>
     }
 
-    /// More than are read in one turn unless they are tiny.
     private static let messagesPerTurn = 64
+    /// What is read in one go after a pause: more waits for the next turn.
+    private static let readsPerTurn = 4
 
     let loop: EventLoop
     /// Gets every message that is no awaited reply.
-    var onMessage: ((DBusMessage) -> Void)?
+    var onMessage: ((DBusReceived) -> Void)?
     /// Called once when the connection has ended, unless ``close()`` ended it.
     var onEnd: (() -> Void)?
     var isOpen: Bool { connection != nil }
@@ -54,7 +55,15 @@ final class DBusTransport: @unchecked Sendable {
     /// Since the end of the last pause.
     private var messagesDelivered = 0
     private var waiting: [UInt32: Waiting] = [:]
-    private var received: DBusMessage?
+    /// Who gets values without a message being made of them.
+    let bytesTakers = DBusBytesTakers()
+    private let input = DBusInput()
+    /// What is read here; nil while libdbus authenticates and reads.
+    private var socket: Int32?
+    /// Whether the socket is left alone until ``pause`` ends.
+    private var isPaused = false
+    /// Nothing more can be read or written. What has been read is still handed on.
+    private var hasEnded = false
     /// ``dispatch()`` is queued or at work.
     private var isDispatching = false
     /// How many tasks have been resumed and have not run yet: no message is dispatched while there is one.
@@ -79,12 +88,11 @@ final class DBusTransport: @unchecked Sendable {
         let isFiltered = dbus_connection_add_filter(
             connection,
             { _, message, data in
-                if let message, let data { DBusTransport.of(data).received = DBusMessage(message) }
+                // libdbus has read none, so that this is its own word that it has closed the socket.
+                if message != nil, let data { DBusTransport.of(data).hasEnded = true }
                 return DBUS_HANDLER_RESULT_HANDLED
             }, me, nil)
-        watches.onRead = { [unowned self] in
-            follow(moderation.wasRead(isReplyAwaited: !waiting.isEmpty, now: loop.now))
-        }
+        watches.reader = { [unowned self] in read($0) }
         // A throw from here runs `deinit`, which closes what is open.
         guard isFiltered != 0, watches.attach(to: connection) else { throw DBusError(DBusError.noMemory) }
     }
@@ -136,6 +144,7 @@ final class DBusTransport: @unchecked Sendable {
         onMessage = nil
         onEnd = nil
         pause = nil
+        socket = nil
         dbus_connection_set_dispatch_status_function(connection, nil, nil, nil)
         dbus_connection_set_wakeup_main_function(connection, nil, nil, nil)
         // Removes the watches, then closes the socket.
@@ -194,7 +203,7 @@ final class DBusTransport: @unchecked Sendable {
     /// on the loop.
     func reply(
         to message: DBusMessage, within timeout: Duration, isolation: isolated (any Actor)? = #isolation
-    ) async throws(DBusError) -> DBusMessage {
+    ) async throws(DBusError) -> DBusReceived {
         if Task.isCancelled { throw Self.cancelled }
         return try await reply(send(message, awaitingReplyWithin: timeout))
     }
@@ -219,7 +228,7 @@ final class DBusTransport: @unchecked Sendable {
     /// Waits for the reply to what has just been sent.
     func reply(
         _ reply: AwaitedReply, isolation: isolated (any Actor)? = #isolation
-    ) async throws(DBusError) -> DBusMessage {
+    ) async throws(DBusError) -> DBusReceived {
         let result = await withTaskCancellationHandler {
             await reply.result.get(isolation: isolation)
         } onCancel: {
@@ -235,27 +244,58 @@ final class DBusTransport: @unchecked Sendable {
 
     // MARK: Receiving
 
+    /// The socket has something. False while that is for libdbus, which authenticates: the bus says nothing between that and
+    /// the answer to the first call, so nothing of a message is lost.
+    private func read(_ descriptor: Int32) -> Bool {
+        guard let connection, socket != nil || dbus_connection_get_is_authenticated(connection) != 0 else { return false }
+        socket = descriptor
+        note(input.read(descriptor))
+        follow(moderation.wasRead(isReplyAwaited: !waiting.isEmpty, now: loop.now))
+        return true
+    }
+
+    private func note(_ outcome: DBusInput.Outcome) {
+        if case .ended = outcome { hasEnded = true }
+        if hasEnded || input.hasMessage { dispatchLater() }
+    }
+
+    /// The poll waits for something to read where that would be read.
+    private func updateReading() {
+        watches.pauseReading(isPaused || hasEnded || input.isFull)
+    }
+
     private func follow(_ step: ReadModerationPolicy.Step) {
         guard isOpen else { return }
         switch step {
         case .whenReadable:
             pause?.cancel()
-            watches.pauseReading(false)
+            isPaused = false
         case .after(let time):
-            watches.pauseReading(true)
+            isPaused = true
             let timer = pause ?? LoopTimer(loop)
             pause = timer
             timer.schedule(after: time) { [unowned self] in pauseEnded() }
         }
+        updateReading()
     }
 
     private func pauseEnded() {
         messagesDelivered = 0
-        watches.readAll()
+        readAll()
         // What was read is dispatched by then.
         loop.atEndOfTurn { [weak self] in
             guard let self else { return }
             follow(moderation.pauseEnded(messages: messagesDelivered, isReplyAwaited: !waiting.isEmpty))
+        }
+    }
+
+    private func readAll() {
+        // libdbus closes it when it cannot write.
+        guard let socket, let connection, dbus_connection_get_is_connected(connection) != 0 else { return }
+        for _ in 0..<Self.readsPerTurn where !hasEnded && !input.isFull {
+            let outcome = input.read(socket)
+            note(outcome)
+            guard case .some = outcome else { return }
         }
     }
 
@@ -265,39 +305,51 @@ final class DBusTransport: @unchecked Sendable {
         loop.performLater { self.dispatch() }
     }
 
-    /// libdbus tells of changes only, and those of a turn in which nothing may be dispatched are not heard.
+    /// Goes on with what may not be dispatched in a turn.
     private func dispatchRest() {
-        guard let connection, resumedTasks == 0 else { return }
-        if dbus_connection_get_dispatch_status(connection) != DBUS_DISPATCH_COMPLETE { dispatchLater() }
+        if isOpen, resumedTasks == 0, input.hasMessage || hasEnded { dispatchLater() }
     }
 
     private func dispatch() {
+        listenToLibrary()
         var left = Self.messagesPerTurn
-        while left > 0, resumedTasks == 0 {
-            guard let connection else { return }
-            let status = dbus_connection_dispatch(connection)
-            // A peer's message would need memory that there is not: there is no way to go on in order.
-            if status == DBUS_DISPATCH_NEED_MEMORY { return disconnected() }
-            if let message = received {
-                received = nil
-                deliver(message)
-            } else if status == DBUS_DISPATCH_COMPLETE {
-                break
+        do throws(DBusError) {
+            while left > 0, resumedTasks == 0, isOpen, let message = try input.next() {
+                try deliver(message.header, message.bytes)
+                left -= 1
             }
-            left -= 1
+        } catch {
+            // Where the next message begins is not known.
+            return disconnected()
         }
+        guard isOpen else { return }
+        if hasEnded, resumedTasks == 0, !input.hasMessage { return disconnected() }
         isDispatching = false
+        updateReading()
         dispatchRest()
     }
 
-    private func deliver(_ message: DBusMessage) {
+    /// libdbus has something to say: that the connection has ended.
+    private func listenToLibrary() {
+        guard let connection else { return }
+        while true {
+            switch dbus_connection_dispatch(connection) {
+            case DBUS_DISPATCH_DATA_REMAINS: continue
+            case DBUS_DISPATCH_NEED_MEMORY: hasEnded = true
+            default: break
+            }
+            return
+        }
+    }
+
+    private func deliver(_ header: DBusHeader, _ bytes: UnsafeRawBufferPointer) throws(DBusError) {
         messagesDelivered += 1
+        if bytesTakers.take(header, bytes) { return }
+        let message = DBusReceived(header, bytes, descriptors: try input.takeDescriptors(header))
         switch message.kind {
         case .methodReturn, .error:
             waiting.removeValue(forKey: message.replySerial)?
                 .completion(message.kind == .error ? .failure(message.error) : .success(message))
-        case .signal where message.isDisconnection:
-            disconnected()
         case .signal, .methodCall:
             onMessage?(message)
         case .other:

@@ -2,7 +2,6 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import CDBus
-internal import Glibc
 internal import MeshLoop
 
 /// The watches of one libdbus connection as polls of the loop.
@@ -25,14 +24,11 @@ final class DBusWatches {
         }
     }
 
-    /// What is read in one go after a pause, in portions of libdbus (about 2 KiB each): more waits for the next turn.
-    private static let portionsInARow = 32
-
     private let loop: EventLoop
     private var descriptors: [Int32: Descriptor] = [:]
-    /// Called after libdbus has read because there was something to read.
-    var onRead: (() -> Void)?
-    /// Whether nothing is read, however much there is, but by ``readAll()``.
+    /// Reads a descriptor that has something in libdbus's place; false where that is libdbus's.
+    var reader: ((Int32) -> Bool)?
+    /// Whether nobody waits for something to read.
     private(set) var isReadingPaused = false
 
     init(_ loop: EventLoop) {
@@ -110,42 +106,24 @@ final class DBusWatches {
         if events.contains(.readable) { came |= DBUS_WATCH_READABLE.rawValue }
         if events.contains(.writable) { came |= DBUS_WATCH_WRITABLE.rawValue }
         let trouble = DBUS_WATCH_ERROR.rawValue | DBUS_WATCH_HANGUP.rawValue
+        let isRead = (error != nil || events.contains(.readable)) && reader?(number) == true
         for watch in descriptor.watches {
             // Handling one watch may remove or disable another.
             guard descriptor.watches.contains(watch), dbus_watch_get_enabled(watch) != 0 else { continue }
             let wanted = dbus_watch_get_flags(watch)
+            if isRead, wanted & DBUS_WATCH_READABLE.rawValue != 0 { continue }
             // Reading and writing find out what the trouble is, after what has still arrived has been read.
             let flags = error == nil ? came & wanted : wanted | trouble
             // False means no memory: the poll reports the same again.
             if flags != 0 { dbus_watch_handle(watch, flags) }
         }
-        if error != nil { update(number) } else if events.contains(.readable) { onRead?() }
+        if error != nil { update(number) }
     }
 
-    // MARK: Reading in pauses
-
+    /// From now on, or no longer, nobody waits for something to read.
     func pauseReading(_ isPaused: Bool) {
         guard isPaused != isReadingPaused else { return }
         isReadingPaused = isPaused
         for number in descriptors.keys { update(number) }
-    }
-
-    /// Reads what has come. The end of the connection is for the poll to find.
-    func readAll() {
-        for number in descriptors.keys {
-            for _ in 0..<Self.portionsInARow {
-                guard Self.hasBytes(number), let watches = descriptors[number]?.watches else { break }
-                for watch in watches where dbus_watch_get_enabled(watch) != 0 {
-                    if dbus_watch_get_flags(watch) & DBUS_WATCH_READABLE.rawValue != 0 {
-                        dbus_watch_handle(watch, DBUS_WATCH_READABLE.rawValue)
-                    }
-                }
-            }
-        }
-    }
-
-    private static func hasBytes(_ descriptor: Int32) -> Bool {
-        var byte: UInt8 = 0
-        return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 }
