@@ -35,6 +35,7 @@ private final class BlockingRequest: @unchecked Sendable {
     private let uv = UnsafeMutablePointer<uv_work_t>.allocate(capacity: 1)
     private let work: @Sendable () -> (@Sendable () -> Void)
     private var finish: (@Sendable () -> Void)?
+    private var time: VirtualTime?
 
     init(work: @escaping @Sendable () -> (@Sendable () -> Void)) {
         self.work = work
@@ -45,6 +46,8 @@ private final class BlockingRequest: @unchecked Sendable {
     }
 
     func start(on loop: EventLoop) {
+        time = loop.virtualTime
+        time?.outsideWork += 1
         uv.pointee.data = Unmanaged.passRetained(self).toOpaque()
         let status = uv_queue_work(
             loop.uv, uv, { BlockingRequest.run($0) }, { request, _ in BlockingRequest.end(request) })
@@ -59,6 +62,8 @@ private final class BlockingRequest: @unchecked Sendable {
 
     private static func end(_ request: UnsafeMutablePointer<uv_work_t>?) {
         guard let data = request?.pointee.data else { return }
-        Unmanaged<BlockingRequest>.fromOpaque(data).takeRetainedValue().finish?()
+        let me = Unmanaged<BlockingRequest>.fromOpaque(data).takeRetainedValue()
+        me.time?.outsideWork -= 1
+        me.finish?()
     }
 }

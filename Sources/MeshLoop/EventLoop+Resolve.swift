@@ -38,6 +38,7 @@ private final class ResolveRequest: @unchecked Sendable {
     /// libuv has the request; before, its memory says nothing.
     private var isStarted = false
     private var host = ""
+    private var time: VirtualTime?
 
     deinit {
         uv.deallocate()
@@ -57,8 +58,10 @@ private final class ResolveRequest: @unchecked Sendable {
         if status < 0 {
             isStarted = false
             Unmanaged.passUnretained(self).release()
-            finish(.failure(LoopError(status: status, operation: "resolve \(host)")))
+            return finish(.failure(LoopError(status: status, operation: "resolve \(host)")))
         }
+        time = loop.virtualTime
+        time?.outsideWork += 1
     }
 
     /// A look-up that a pool thread has begun cannot be stopped; its waiter is answered now all the same.
@@ -81,6 +84,7 @@ private final class ResolveRequest: @unchecked Sendable {
         defer { uv_freeaddrinfo(list) }
         guard let data = request?.pointee.data else { return }
         let me = Unmanaged<ResolveRequest>.fromOpaque(data).takeRetainedValue()
+        me.time?.outsideWork -= 1
         if status < 0 {
             return me.finish(.failure(LoopError(status: status, operation: "resolve \(me.host)")))
         }

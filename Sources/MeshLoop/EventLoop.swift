@@ -61,26 +61,29 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// nobody answers for. `exit` would wait for it (libuv joins its pool); `_exit` does not.
     public private(set) var hasUnfinishedWork = false
     private var taskPreference: LoopTaskExecutor?
+    /// Nil for the machine's clock.
+    let virtualTime: VirtualTime?
     /// Bytes are read into this one buffer and handed on before the next read.
     let readBuffer: UnsafeMutableRawBufferPointer
 
     /// A loop of its own, for the calling thread.
-    public convenience init() {
+    public convenience init(time: LoopTime = .monotonic) {
         let uv = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
         let status = uv_loop_init(uv)
         precondition(status == 0, "uv_loop_init: \(LoopError(status: status, operation: "loop"))")
-        self.init(uv: uv, ownsLoop: true)
+        self.init(uv: uv, ownsLoop: true, time)
     }
 
     /// A loop that somebody else runs: inside a module, the host's. Call on the loop's thread, and ``shutDown()`` when
     /// done. `uvLoop` is a `uv_loop_t *`.
     public convenience init(wrapping uvLoop: UnsafeMutableRawPointer) {
-        self.init(uv: uvLoop.assumingMemoryBound(to: uv_loop_t.self), ownsLoop: false)
+        self.init(uv: uvLoop.assumingMemoryBound(to: uv_loop_t.self), ownsLoop: false, .monotonic)
     }
 
-    private init(uv: UnsafeMutablePointer<uv_loop_t>, ownsLoop: Bool) {
+    private init(uv: UnsafeMutablePointer<uv_loop_t>, ownsLoop: Bool, _ time: LoopTime) {
         self.uv = uv
         self.ownsLoop = ownsLoop
+        virtualTime = time == .virtual ? VirtualTime() : nil
         owner = pthread_self()
         wakeUp = .allocate(capacity: 1)
         beforePoll = .allocate(capacity: 1)
@@ -96,8 +99,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         beforePoll.pointee.data = me
         afterPoll.pointee.data = me
         moreToDo.pointee.data = me
-        uv_prepare_start(beforePoll) { EventLoop.of($0)?.drain() }
-        uv_check_start(afterPoll) { EventLoop.of($0)?.drain() }
+        uv_prepare_start(beforePoll) { EventLoop.of($0)?.willPoll() }
+        uv_check_start(afterPoll) { EventLoop.of($0)?.hasPolled() }
         uv_unref(handle(beforePoll))
         uv_unref(handle(afterPoll))
         uv_unref(handle(moreToDo))
@@ -117,8 +120,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Whether the caller is on the loop's thread.
     public var isOnLoop: Bool { pthread_equal(pthread_self(), owner) != 0 }
 
-    /// Monotonic time (CLOCK_MONOTONIC), as the time since an arbitrary start.
-    public var now: Duration { .nanoseconds(Int64(clamping: uv_hrtime())) }
+    /// What ``now`` and all timers go by.
+    public var time: LoopTime { virtualTime == nil ? .monotonic : .virtual }
+
+    /// Monotonic time (CLOCK_MONOTONIC, unless it is virtual), as the time since an arbitrary start.
+    public var now: Duration { virtualTime?.now ?? .nanoseconds(Int64(clamping: uv_hrtime())) }
 
     // MARK: Running
 
@@ -238,12 +244,29 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         precondition(isOpen, "work for a EventLoop that has been shut down")
     }
 
+    private func willPoll() {
+        drain()
+        guard let virtualTime, !isClosed else { return }
+        virtualTime.willPoll(self)
+        keepTurning(hasWork || virtualTime.needsTurn)
+    }
+
+    private func hasPolled() {
+        drain()
+        guard let virtualTime, !isClosed else { return }
+        virtualTime.hasPolled(self)
+        keepTurning(hasWork || virtualTime.needsTurn)
+    }
+
+    private var hasWork: Bool { !(queue.isEmpty && endOfTurn.isEmpty) }
+
     private func drain() {
         guard !isDraining else { return }
         isDraining = true
         defer { isDraining = false }
         takeRemoteWork()
-        if queue.isEmpty && endOfTurn.isEmpty { return }
+        guard hasWork else { return }
+        virtualTime?.worked()
         var left = Self.jobsPerTurn
         repeat {
             while head < queue.count, left > 0 {
@@ -267,8 +290,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
             let flushes = endOfTurn
             endOfTurn.removeAll(keepingCapacity: true)
             for flush in flushes { flush() }
-        } while left > 0 && !(queue.isEmpty && endOfTurn.isEmpty)
-        keepTurning(!(queue.isEmpty && endOfTurn.isEmpty))
+        } while left > 0 && hasWork
+        keepTurning(hasWork)
     }
 
     private func takeRemoteWork() {

@@ -14,6 +14,7 @@ public final class LoopProcess {
     }
 
     private let uv: UnsafeMutablePointer<uv_process_t>
+    private let time: VirtualTime?
     private var onExit: ((Exit) -> Void)?
     /// Its process id.
     public var pid: Int32 { uv.pointee.pid }
@@ -27,6 +28,7 @@ public final class LoopProcess {
         onExit: @escaping (Exit) -> Void
     ) throws(LoopError) {
         assert(loop.isOnLoop)
+        time = loop.virtualTime
         uv = .allocate(capacity: 1)
         uv.initialize(to: uv_process_t())
         self.onExit = onExit
@@ -51,11 +53,12 @@ public final class LoopProcess {
             }
         }
         uv.pointee.data = Unmanaged.passUnretained(self).toOpaque()
-        if status < 0 { self.onExit = nil }
+        if status < 0 { self.onExit = nil } else { time?.outsideWork += 1 }
         try LoopError.check(status, "start \(arguments.first ?? "")")
     }
 
     deinit {
+        if isRunning { time?.outsideWork -= 1 }
         uv.pointee.data = nil
         uv_close(handle(uv)) { $0?.deallocate() }
     }
@@ -70,6 +73,7 @@ public final class LoopProcess {
         let process = Unmanaged<LoopProcess>.fromOpaque(data).takeUnretainedValue()
         let onExit = process.onExit
         process.onExit = nil
+        process.time?.outsideWork -= 1
         onExit?(Exit(status: status, signal: signal))
     }
 }

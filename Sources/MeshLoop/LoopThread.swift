@@ -13,8 +13,13 @@ public final class LoopThread: Sendable {
     }
 
     private final class Shared: Sendable {
+        let time: LoopTime
         let progress = Mutex(Progress())
         let started = DispatchlessSemaphore()
+
+        init(_ time: LoopTime) {
+            self.time = time
+        }
     }
 
     /// The loop; its actors run on the new thread.
@@ -22,8 +27,8 @@ public final class LoopThread: Sendable {
     private let shared: Shared
 
     /// Starts the thread and waits until its loop exists.
-    public init() {
-        let shared = Shared()
+    public init(time: LoopTime = .monotonic) {
+        let shared = Shared(time)
         var thread = pthread_t()
         let status = pthread_create(
             &thread, nil,
@@ -54,7 +59,7 @@ public final class LoopThread: Sendable {
     }
 
     private static func body(_ shared: Shared) {
-        let loop = EventLoop()
+        let loop = EventLoop(time: shared.time)
         shared.progress.withLock { $0.loop = loop }
         shared.started.signal()
         loop.run()

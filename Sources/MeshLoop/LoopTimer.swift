@@ -20,6 +20,7 @@ public final class LoopTimer {
     }
 
     deinit {
+        if fire != nil { loop.virtualTime?.cancel(self) }
         uv.pointee.data = nil
         uv_close(handle(uv)) { $0?.deallocate() }
     }
@@ -31,6 +32,7 @@ public final class LoopTimer {
     public func schedule(after delay: Duration, _ fire: @escaping () -> Void) {
         assert(loop.isOnLoop)
         self.fire = fire
+        if let virtualTime = loop.virtualTime { return virtualTime.schedule(self, after: delay.wholeMilliseconds) }
         uv_update_time(loop.uv)
         uv_timer_start(uv, { LoopTimer.expired($0) }, delay.wholeMilliseconds, 0)
     }
@@ -39,14 +41,19 @@ public final class LoopTimer {
     public func cancel() {
         guard fire != nil else { return }
         fire = nil
+        if let virtualTime = loop.virtualTime { return virtualTime.cancel(self) }
         uv_timer_stop(uv)
     }
 
     private static func expired(_ pointer: UnsafeMutablePointer<uv_timer_t>?) {
         guard let data = pointer?.pointee.data else { return }
-        let timer = Unmanaged<LoopTimer>.fromOpaque(data).takeUnretainedValue()
-        let fire = timer.fire
-        timer.fire = nil
+        Unmanaged<LoopTimer>.fromOpaque(data).takeUnretainedValue().expire()
+    }
+
+    /// Its time has come.
+    func expire() {
+        let fire = fire
+        self.fire = nil
         fire?()
     }
 }

@@ -26,7 +26,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(2)), arguments: Way.allCases, VirtualController.Fault.allCases)
     func `a fault at any packet ends the attempt in time`(way: Way, fault: VirtualController.Fault) async throws {
-        let troubles = try await onLoop { actor in
+        let troubles = try await onLoop(time: .virtual) { actor in
             let loop = actor.loop
             let executor = loop.taskExecutor
             let recording = try await HCIFaultTrial(loop, way).record()
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2))) func `a line that is closed at any byte is opened again`() async throws {
-        let troubles = try await onLoop { actor in
+        let troubles = try await onLoop(time: .virtual) { actor in
             let loop = actor.loop
             let executor = loop.taskExecutor
             let bytes = try await HCIFaultTrial(loop, .open).record().reduce(0) { $0 + 1 + $1.bytes.count }

@@ -35,7 +35,7 @@ struct HCILinkClosingTests {
     }
 
     @Test(.timeLimit(.minutes(1))) func `the end waits for the last packet to be sent`() async throws {
-        try await onLoop { actor in
+        try await onLoop(time: .virtual) { actor in
             let (controller, link) = await Self.makeLink(actor)
             let frame = L2CAPFrame(channel: L2CAPFrame.securityChannel, payload: [UInt8](repeating: 8, count: 40))
             #expect(link.here { $0.offer(frame) } == .accepted)
@@ -57,7 +57,7 @@ struct HCILinkClosingTests {
     }
 
     @Test(.timeLimit(.minutes(1))) func `a peer that takes nothing holds the end up for a while only`() async throws {
-        try await onLoop { actor in
+        try await onLoop(time: .virtual) { actor in
             let (_, link) = await Self.makeLink(actor)
             let frame = L2CAPFrame(channel: L2CAPFrame.securityChannel, payload: [1])
             #expect(link.here { $0.offer(frame) } == .accepted)
@@ -67,7 +67,7 @@ struct HCILinkClosingTests {
     }
 
     @Test(.timeLimit(.minutes(1))) func `a link that is lost is not waited for`() async throws {
-        try await onLoop { actor in
+        try await onLoop(time: .virtual) { actor in
             let (controller, link) = await Self.makeLink(actor)
             let frame = L2CAPFrame(channel: L2CAPFrame.securityChannel, payload: [1])
             #expect(link.here { $0.offer(frame) } == .accepted)

@@ -22,7 +22,9 @@ struct HCIOutageTests {
         #expect(text.contains(words))
     }
 
-    @Test(arguments: [HCIOutage.silent, .lost, .unfit(.noBuffers)])
+    @Test(arguments: [
+        HCIOutage.silent, .lost, .unfit(.noBuffers), .reset(.hardwareError(66)), .reset(.commandTimedOut(.readRSSI)),
+    ])
     func `every outage names the controller and what to try`(outage: HCIOutage) {
         #expect(outage.message(.tcp(host: "h", port: 1)).hasPrefix("the controller at tcp:h:1"))
         #expect(!outage.advice.isEmpty)
@@ -30,7 +32,7 @@ struct HCIOutageTests {
 
     @Test(.timeLimit(.minutes(1))) func `who asks for a controller that is not there is told so at once`() async throws
     {
-        try await onLoop { actor in
+        try await onLoop(time: .virtual) { actor in
             let port = HCIPort.unix(path: "/nonexistent/hci0")
             let controllers = HCIControllers(loop: actor.loop, log: .none)
             let central = HCICentral(controllers: controllers, port: port, bondDirectory: "")
@@ -44,6 +46,34 @@ struct HCIOutageTests {
             #expect(text.contains("no such thing"))
             _ = observation
             await controllers.close()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `an attempt that ends with a reset of the controller says why`() async throws {
+        try await HCIBench.run { actor, bench in
+            await bench.poweredOn()
+            await bench.controller.configure {
+                $0.peers[0].isAdvertising = false
+                $0.ignored = [.readRSSI]
+            }
+            let attempt = Task(executorPreference: actor.loop.taskExecutor) { () -> GATTError? in
+                _ = actor
+                do {
+                    _ = try await bench.connect()
+                    return nil
+                } catch {
+                    return error as? GATTError
+                }
+            }
+            await until(actor.loop) { await bench.controller.initiating != nil }
+            await bench.host.send(.read(.readRSSI, of: ConnectionHandle(0x40)), .nobody)
+            let error = await attempt.value?.error
+            #expect(error?.code == .adapterUnavailable)
+            #expect(error?.message.contains("is reset: it left the command \(HCIOpcode.readRSSI) unanswered") == true)
+            // And nothing of it is left when that is over.
+            await bench.controller.heal()
+            await bench.poweredOn()
+            await (try await bench.connect()).close()
         }
     }
 }

@@ -4,12 +4,23 @@
 public import MeshLoop
 
 /// Runs `body` on a new loop's thread and throws when it leaves a handle open.
+///
+/// In virtual time all of it stays on the loop, with its child tasks: the clock does not see what is elsewhere. A `Task` of
+/// its own has to prefer the loop's executor.
 public func onLoop<Result: Sendable>(
-    _ body: @Sendable (isolated LoopActor) async throws -> Result
+    time: LoopTime = .monotonic, _ body: @Sendable (isolated LoopActor) async throws -> Result
 ) async throws -> Result {
-    let thread = LoopThread()
+    let thread = LoopThread(time: time)
+    let actor = LoopActor(thread.loop)
     do {
-        let result = try await LoopActor(thread.loop).run(body)
+        let result =
+            switch time {
+            case .monotonic: try await actor.run(body)
+            case .virtual:
+                try await withTaskExecutorPreference(await actor.run { $0.loop.taskExecutor }) {
+                    try await actor.run(body)
+                }
+            }
         try await thread.shutDown()
         return result
     } catch {

@@ -28,6 +28,7 @@ extension HCIController {
         case .beganReset(.opened)?: break
         case .beganReset(let cause)?:
             log(.notice, "the controller is reset", [("controller", "\(port)"), ("cause", "\(cause)")])
+            resetCause = cause
             loseController()
         case .gaveUp?: endLine(HCIOutage.silent.error(port))
         case nil: break
@@ -50,6 +51,7 @@ extension HCIController {
         case .send(let command): send(command, .setup)
         case .finish(let found):
             descriptor = found
+            resetCause = nil
             outbound = ACLTransmitStateMachine(.init(buffers: found.buffers))
             scan = ScanStateMachine(found)
             log(

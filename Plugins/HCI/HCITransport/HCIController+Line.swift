@@ -83,6 +83,7 @@ extension HCIController {
     private func dropLine() {
         guard line != nil else { return }
         line = nil
+        resetCause = nil
         perform(flow.closed())
         loseController()
         let waiter = lineEnd

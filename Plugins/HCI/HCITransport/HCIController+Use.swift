@@ -13,7 +13,11 @@ extension HCIController {
 
     var state: BluetoothState { descriptor == nil ? .unusable(trouble) : .poweredOn }
 
-    private var trouble: String { reopening.failure?.message ?? "the controller at \(port) has not answered yet" }
+    private var trouble: String {
+        if let failure = reopening.failure { return failure.message }
+        if let resetCause { return HCIOutage.reset(resetCause).error(port).message }
+        return "the controller at \(port) has not answered yet"
+    }
 
     func observe(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> UInt64 {
         await settle()

@@ -46,6 +46,8 @@ actor HCIController {
     var timer: LoopTimer?
     // Machines of the controller.
     var flow: HCICommandFlowStateMachine<CommandWaiter>
+    /// Why it is being reset; nil when that is over, or for no reason but that its line was opened.
+    var resetCause: HCICommandFlowStateMachine<CommandWaiter>.Cause?
     var setup: ControllerSetupStateMachine
     var scan: ScanStateMachine?
     var creation: ConnectStateMachine

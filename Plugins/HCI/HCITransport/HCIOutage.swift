@@ -13,8 +13,10 @@ enum HCIOutage: Sendable, Hashable {
     case silent
     /// It answers, and is not fit for use.
     case unfit(ControllerSetupStateMachine.Failure)
-    /// It could be used, and then its port closed, or it had to be reset.
+    /// It could be used, and then its port closed.
     case lost
+    /// It could be used, and then had to be reset.
+    case reset(HCICommandFlowStateMachine<HCIController.CommandWaiter>.Cause)
 }
 
 /// For people.
@@ -35,7 +37,9 @@ extension HCIOutage {
         case .unfit(.refused(let opcode, let status)): "\(controller) refuses \(opcode): HCI \(status)"
         case .unfit(.meaninglessAnswer(let opcode)): "\(controller) answers \(opcode) without meaning"
         case .unfit(.noBuffers): "\(controller) has no buffers for Bluetooth LE"
-        case .unfit(.interrupted), .lost: "\(controller) was lost"
+        case .unfit(.interrupted), .lost, .reset(.opened): "\(controller) was lost"
+        case .reset(.commandTimedOut(let opcode)): "\(controller) is reset: it left the command \(opcode) unanswered"
+        case .reset(.hardwareError(let code)): "\(controller) is reset: it reported the hardware error \(code)"
         }
     }
 
@@ -43,6 +47,7 @@ extension HCIOutage {
     var advice: String {
         switch self {
         case .lost: "it is opened anew"
+        case .reset: "it is used again as soon as it answers"
         case .unopened(let error):
             switch error.kind {
             case .permissionDenied: "let this user read and write it"

@@ -12,9 +12,10 @@ import Testing
 
 @testable import MeshHCITransport
 
-/// The driver on a ``VirtualController``: what most tests of it begin with.
+/// The driver on a ``VirtualController``, both on one loop: what most tests of it begin with. Its time is virtual, so that no
+/// deadline is missed, or takes any time.
 final class HCIBench: Sendable {
-    /// Longer than any deadline of the stack (``HCIDeadlines/short``), and by far than what a busy machine needs.
+    /// Longer than any deadline of the stack (``HCIDeadlines/short``).
     static let phaseTimeout = Duration.milliseconds(2_500)
     static let pairingTimeout = Duration.seconds(4)
     static let endTimeout = Duration.seconds(2)
@@ -27,14 +28,14 @@ final class HCIBench: Sendable {
 
     init(
         _ loop: EventLoop, _ settings: VirtualController.Settings = .init(), deadlines: HCIDeadlines = .short,
-        bonds: String = ""
+        bonds: String = "", log: LogSink = .none
     ) {
         // As the daemon does: a line may be closed while something is written to it.
         signal(SIGPIPE, SIG_IGN)
         self.loop = loop
         path = FileManager.default.temporaryDirectory.appending(path: "hci-\(UInt64.random(in: 0 ... .max))").path
         controller = VirtualController(loop, path: path, settings)
-        controllers = HCIControllers(loop: loop, log: .none, deadlines: deadlines)
+        controllers = HCIControllers(loop: loop, log: log, deadlines: deadlines)
         central = HCICentral(controllers: controllers, port: .unix(path: path), bondDirectory: bonds)
     }
 
@@ -43,7 +44,7 @@ final class HCIBench: Sendable {
         _ settings: VirtualController.Settings = .init(), radios: [VirtualPeripheral.Settings] = [.init()],
         deadlines: HCIDeadlines = .short, _ body: @Sendable (isolated LoopActor, HCIBench) async throws -> Value
     ) async throws -> Value {
-        try await onLoop { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = HCIBench(actor.loop, settings, deadlines: deadlines)
             for radio in radios { await bench.controller.add(radio) }
             try await bench.controller.plugIn()
@@ -97,7 +98,7 @@ final class HCIBench: Sendable {
         )
     }
 
-    /// The transport of the module, with deadlines that a test can wait for.
+    /// The transport of the module.
     func transport(
         _ radio: VirtualPeripheral.Settings = .init(), _ change: (inout BLETransportSettings) -> Void = { _ in },
         events: @escaping @Sendable (LinkEvent) -> Void = { _ in }
@@ -120,7 +121,7 @@ final class HCIBench: Sendable {
 }
 
 extension HCIDeadlines {
-    /// Long enough for a loop in this process, and short enough to be waited for many times.
+    /// Shorter than those of the transport, as all others are: what fails is noticed below first.
     static var short: HCIDeadlines {
         var deadlines = HCIDeadlines()
         deadlines.reopening = .milliseconds(5) ... .milliseconds(20)
@@ -137,15 +138,23 @@ extension HCIDeadlines {
     }
 }
 
-/// What a test wants to be true, asked for at each turn of the loop; a test that waits in vain ends by its time limit.
+/// What a test wants to be true, asked for at each turn of the loop, and when it comes to rest; a test that waits in vain
+/// ends by its time limit.
 func until(
     _ loop: EventLoop, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool
 ) async {
+    var turns = 0
     while await !condition() {
         if Task.isCancelled {
             Issue.record("waited for in vain", sourceLocation: sourceLocation)
             return
         }
-        await Task.yield()
+        turns += 1
+        // Virtual time stands still for whoever asks: it has to be let go on.
+        if loop.time == .virtual, turns.isMultiple(of: 32) {
+            try? await loop.sleep(for: .milliseconds(1))
+        } else {
+            await Task.yield()
+        }
     }
 }

@@ -10,13 +10,27 @@ import MeshTransportAPI
 
 /// One attempt with a fault in it, and the one after it.
 struct HCIFaultTrial: Sendable {
-    /// When phases were entered.
+    /// When phases were entered, and what the driver said.
     private actor Diary {
         nonisolated let loop: EventLoop
         nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-        private(set) var entries: [(phase: LinkPhase, at: Duration)] = []
+        private let begin: Duration
+        private var entries: [(phase: LinkPhase, at: Duration)] = []
+        private(set) var notices: [String] = []
 
-        init(_ loop: EventLoop) { self.loop = loop }
+        init(_ loop: EventLoop) {
+            self.loop = loop
+            begin = loop.now
+        }
+
+        nonisolated var log: LogSink {
+            LogSink(threshold: .notice) { _, message, fields in
+                self.assumeIsolated { diary in
+                    let text = fields.map { "\($0)=\($1)" }.joined(separator: " ")
+                    diary.notices.append("\(diary.loop.now - diary.begin): \(message) \(text)")
+                }
+            }
+        }
 
         nonisolated func note(_ event: LinkEvent) {
             guard case .phase(let phase) = event else { return }
@@ -41,9 +55,9 @@ struct HCIFaultTrial: Sendable {
     init(_ loop: EventLoop, _ way: HCIFaultTests.Way) {
         self.loop = loop
         self.way = way
-        bench = HCIBench(loop)
         let diary = Diary(loop)
         self.diary = diary
+        bench = HCIBench(loop, log: diary.log)
         transport = bench.transport(
             Self.radio(way), { $0.staleBondRepairs = 10 }, events: { diary.note($0) })
     }
@@ -92,6 +106,7 @@ struct HCIFaultTrial: Sendable {
                 if !error.message.hasPrefix("while ") { troubles.append("no phase in: \(error.message)") }
                 if error.code.disposition != .transient { troubles.append("not tried again: \(error.message)") }
             }
+            if await bench.controller.isFaultPending { troubles.append("the fault has not come") }
             await transport.disconnect()
             troubles += await diary.overdue(limits)
             await bench.controller.heal()
@@ -102,6 +117,7 @@ struct HCIFaultTrial: Sendable {
             troubles.append("the first link: \(error)")
         }
         await bench.close()
+        if !troubles.isEmpty { troubles += await diary.notices }
         return troubles
     }
 
@@ -114,15 +130,14 @@ struct HCIFaultTrial: Sendable {
         }
     }
 
-    /// Deadlines of the phases, and what a busy machine may add. Discovery's is that of both its phases; pairing is part of
-    /// the second. What is wound up waits for its operation, then for its link.
+    /// Deadlines of the phases. Discovery's is that of both its phases; pairing is part of the second. What is wound up waits
+    /// for its operation, then for its link.
     private var limits: [LinkPhase: Duration] {
-        let slack = Duration.seconds(1)
-        let phase = HCIBench.phaseTimeout + slack
+        let phase = HCIBench.phaseTimeout
         return [
             .waitingForBluetooth: phase, .connecting: phase, .discoveringServices: phase,
             .discoveringCharacteristics: phase + HCIBench.pairingTimeout, .subscribingToNotifications: phase,
-            .disconnecting: HCIBench.endTimeout * 2 + slack,
+            .disconnecting: HCIBench.endTimeout * 2,
         ]
     }
 }

@@ -18,8 +18,9 @@ extension VirtualController {
 
     func link(_ handle: ConnectionHandle) -> Int? { links.firstIndex { $0.handle == handle } }
 
-    /// All radios are in range again, and the controller works.
+    /// All radios are in range again, and the controller works: no fault is to come.
     func heal() {
+        disarm()
         ignored = []
         refusals = [:]
         for peer in peers { peer.isAdvertising = true }

@@ -146,8 +146,13 @@ actor VirtualController {
     // MARK: Orders of a test
 
     func setFault(_ kind: Fault, at index: Int) { fault = (index, kind) }
-    var isFaultPending: Bool { fault != nil }
+    /// What was ordered has not come to pass.
+    var isFaultPending: Bool { fault != nil || bytesUntilDeath != nil }
     func setBytesUntilDeath(_ count: Int?) { bytesUntilDeath = count }
+    func disarm() {
+        fault = nil
+        bytesUntilDeath = nil
+    }
     func configure(_ change: @Sendable (isolated VirtualController) -> Void) {
         change(self)
         flush()
