@@ -50,6 +50,7 @@ let package = Package(
         .library(name: "MeshJournal", targets: ["MeshJournal"]),
         .library(name: "MeshModuleSDK", targets: ["MeshModuleSDK"]),
         .library(name: "MeshTransportTesting", targets: ["MeshTransportTesting"]),
+        .library(name: "MeshModuleTesting", targets: ["MeshModuleTesting"]),
         .library(name: "MeshTCPTransport", targets: ["MeshTCPTransport"]),
         .library(name: "MeshSerialTransport", targets: ["MeshSerialTransport"]),
         .library(name: "MeshMockTransport", targets: ["MeshMockTransport"]),
@@ -65,6 +66,7 @@ let package = Package(
         .library(name: "meshhost-hci", type: .dynamic, targets: ["HCIModule"]),
         // Modules that only the tests load.
         .library(name: "fixture-rude", type: .dynamic, targets: ["RudeModule"]),
+        .library(name: "fixture-faulty", type: .dynamic, targets: ["FaultyModule"]),
         .library(name: "fixture-other-major", type: .dynamic, targets: ["OtherMajorModule"]),
         .library(name: "fixture-scripted", type: .dynamic, targets: ["ScriptedModule"]),
         .library(name: "fixture-first-minor", type: .dynamic, targets: ["FirstMinorModule"]),
@@ -101,6 +103,9 @@ let package = Package(
         swiftTarget("MeshModuleHost", ["CTransportABI", "CProcess", "MeshTransportAPI", "MeshLoop", "MeshWire"]),
         swiftTarget("MeshModuleSDK", ["CTransportABI", "MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshTransportTesting", ["MeshTransportAPI"]),
+        swiftTarget(
+            "MeshModuleTesting",
+            ["CTransportABI", "MeshTransportAPI", "MeshLoop", "MeshModuleHost", "MeshTransportTesting"]),
         // host
         swiftTarget("MeshConfig", ["CToml", "MeshTransportAPI"]),
         swiftTarget(
@@ -112,7 +117,7 @@ let package = Package(
             "MeshDaemon",
             [
                 "MeshWire", "MeshCrypto", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshJournal",
-                "MeshModuleHost", "MeshConfig", "MeshSharing", "MeshBluetoothStack",
+                "MeshModuleHost", "MeshModuleTesting", "MeshConfig", "MeshSharing", "MeshBluetoothStack",
             ]),
         .executableTarget(name: "meshhost", dependencies: ["MeshDaemon"], swiftSettings: common),
         // modules
@@ -188,7 +193,13 @@ let package = Package(
                 "MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI", "MeshTransportTesting",
                 "MeshTestSupport",
             ]),
+        tests(
+            "MeshModuleTestingTests",
+            [
+                "MeshModuleTesting", "MeshModuleHost", "MeshTransportTesting", "MeshTransportAPI", "MeshLoop",
+            ]),
         .target(name: "RudeModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/RudeModule"),
+        .target(name: "FaultyModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/FaultyModule"),
         .target(name: "OtherMajorModule", path: "Tests/Fixtures/OtherMajorModule"),
         .target(
             name: "FirstMinorModule", path: "Tests/Fixtures/FirstMinorModule", cSettings: [.headerSearchPath("..")]),

@@ -12,6 +12,7 @@ extension HostCommand {
           config show | schema      the config in force (secrets hidden) | every key it may have
           modules                   transport modules: found, loaded or refused, and why
           modules reset [NAME]      let modules be started again that crashed too often
+          module-test MODULE.so     try a module against the rules [module-test --help]
           devices                   all devices with their links
           device NAME [VERB]        status | connect | disconnect | release [--for 10m] | reconnect
           clients                   who is connected to the shares
