@@ -51,6 +51,7 @@ let package = Package(
         .library(name: "MeshModuleSDK", targets: ["MeshModuleSDK"]),
         .library(name: "MeshTransportTesting", targets: ["MeshTransportTesting"]),
         .library(name: "MeshStream", targets: ["MeshStream"]),
+        .library(name: "MeshModuleTesting", targets: ["MeshModuleTesting"]),
         .library(name: "MeshTCPTransport", targets: ["MeshTCPTransport"]),
         .library(name: "MeshSerialTransport", targets: ["MeshSerialTransport"]),
         .library(name: "MeshMockTransport", targets: ["MeshMockTransport"]),
@@ -66,6 +67,7 @@ let package = Package(
         .library(name: "meshhost-hci", type: .dynamic, targets: ["HCIModule"]),
         // Modules that only the tests load.
         .library(name: "fixture-rude", type: .dynamic, targets: ["RudeModule"]),
+        .library(name: "fixture-faulty", type: .dynamic, targets: ["FaultyModule"]),
         .library(name: "fixture-other-major", type: .dynamic, targets: ["OtherMajorModule"]),
         .library(name: "fixture-scripted", type: .dynamic, targets: ["ScriptedModule"]),
         .library(name: "fixture-first-minor", type: .dynamic, targets: ["FirstMinorModule"]),
@@ -103,6 +105,9 @@ let package = Package(
             "MeshModuleHost", ["CTransportABI", "CProcess", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshCrypto"]),
         swiftTarget("MeshModuleSDK", ["CTransportABI", "MeshTransportAPI", "MeshLoop"]),
         swiftTarget("MeshTransportTesting", ["MeshTransportAPI"]),
+        swiftTarget(
+            "MeshModuleTesting",
+            ["CTransportABI", "MeshTransportAPI", "MeshLoop", "MeshModuleHost", "MeshTransportTesting"]),
         // host
         swiftTarget("MeshConfig", ["CToml", "MeshTransportAPI"]),
         swiftTarget(
@@ -114,7 +119,7 @@ let package = Package(
             "MeshDaemon",
             [
                 "MeshWire", "MeshCrypto", "MeshCompanion", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshJournal",
-                "MeshModuleHost", "MeshConfig", "MeshSharing", "MeshBluetoothStack",
+                "MeshModuleHost", "MeshModuleTesting", "MeshConfig", "MeshSharing", "MeshBluetoothStack",
             ]),
         .executableTarget(name: "meshhost", dependencies: ["MeshDaemon"], swiftSettings: common),
         // modules
@@ -190,7 +195,13 @@ let package = Package(
                 "MeshModuleHost", "MeshTransportAPI", "MeshLoop", "CTransportABI", "MeshTransportTesting",
                 "MeshTestSupport",
             ]),
+        tests(
+            "MeshModuleTestingTests",
+            [
+                "MeshModuleTesting", "MeshModuleHost", "MeshTransportTesting", "MeshTransportAPI", "MeshLoop",
+            ]),
         .target(name: "RudeModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/RudeModule"),
+        .target(name: "FaultyModule", dependencies: ["CTransportABI"], path: "Tests/Fixtures/FaultyModule"),
         .target(name: "OtherMajorModule", path: "Tests/Fixtures/OtherMajorModule"),
         .target(
             name: "FirstMinorModule", path: "Tests/Fixtures/FirstMinorModule", cSettings: [.headerSearchPath("..")]),

@@ -13,6 +13,7 @@ extension HostCommand {
           modules                   transport modules: found, loaded or refused, and why
           modules reset [NAME]      let modules be started again that crashed too often
           modules verify [NAME|FILE]...    whether they may be loaded, and their digests; loads nothing
+          module-test MODULE.so     try a module against the rules [module-test --help]
           devices                   all devices with their links
           device NAME [VERB]        status | connect | disconnect | release [--for 10m] | reconnect
           clients                   who is connected to the shares

@@ -103,7 +103,7 @@ extension HostCommand {
     private static let commandNames = [
         "run", "check", "config", "modules", "devices", "device", "clients", "listen", "reload", "decode", "encode",
         "bridge", "version", "help", "scan", "pair", "unpair", "doctor",
-        "hci",
+        "hci", ModuleTestOptions.word,
     ]
 
     private static func command(

@@ -7,6 +7,7 @@ internal import MeshCompanion
 internal import MeshConfig
 internal import MeshLoop
 internal import MeshModuleHost
+internal import MeshModuleTesting
 internal import MeshTransportAPI
 internal import MeshWire
 
@@ -19,7 +20,11 @@ public struct HostProgram {
     /// Does what the words after the program's name say and returns the exit status.
     public static func run(_ words: [String], environment: [String: String]) -> Int32 {
         if words.first == ModuleRunner.word { return ModuleRunner.run(Array(words.dropFirst())) }
+        if words.first == TrialProcess.word { return TrialProcess.run() }
         Terminal.openMissingDescriptors()
+        if words.first == ModuleTestOptions.word {
+            return ModuleTestProgram.run(Array(words.dropFirst()), environment: environment).rawValue
+        }
         do throws(UsageError) {
             let (command, options) = try HostCommand.parse(words)
             return HostProgram(options: options, command: command, environment: environment).run().rawValue

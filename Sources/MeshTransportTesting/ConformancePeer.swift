@@ -50,13 +50,18 @@ public struct ConformanceAbilities: OptionSet, Sendable {
     public static let resetting = ConformanceAbilities(rawValue: 1 << 4)
     /// `holdConnections` and `acceptConnections`.
     public static let holding = ConformanceAbilities(rawValue: 1 << 5)
+    /// It gives back every frame, without being asked to.
+    public static let echoing = ConformanceAbilities(rawValue: 1 << 6)
 }
 
-/// A peer for devices that nothing can be asked of: only the rules that need no device are checked.
+/// A peer for devices that nothing can be asked of: only the rules that need a link and nothing else are checked, or, if
+/// the device is one that gives back every frame, those that need that.
 public struct SilentPeer: ConformancePeer {
-    public var abilities: ConformanceAbilities { [] }
+    public let abilities: ConformanceAbilities
 
-    public init() {}
+    public init(isEchoing: Bool = false) {
+        abilities = isEchoing ? .echoing : []
+    }
 
     public func sendFrame(_ payload: [UInt8]) async throws { throw MissingAbility() }
     public func sendHalfFrame() async throws { throw MissingAbility() }

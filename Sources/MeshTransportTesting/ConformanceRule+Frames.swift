@@ -89,5 +89,20 @@ extension ConformanceRule {
             try await context.peer.sendFrame([5])
             try context.expect(await context.take(1, from: stream) == [Data([5])], "the next consumer got nothing")
         },
+        ConformanceRule("frames come back as they went, and in order", needs: .echoing) { context in
+            try await context.transport.connect()
+            let stream = await context.transport.receivedData
+            let maximum = context.log.lastUp?.maximumFrameLength ?? 0
+            let lengths = [1, 2, 15, 16, maximum - 1, maximum].filter { (1...max(maximum, 1)).contains($0) }
+            let frames = (lengths + Array(repeating: min(maximum, 20), count: 50)).enumerated().map { index, length in
+                Data(context.numbered(index, length: length).prefix(length))
+            }
+            for (index, frame) in frames.enumerated() {
+                try await context.transport.send(frame)
+                let received = await context.take(1, from: stream)
+                try context.expect(
+                    received == [frame], "frame \(index), \(frame.count) bytes, came back as \(received.map(\.count))")
+            }
+        },
     ]
 }

@@ -37,6 +37,17 @@ public struct TransportConformance: Sendable {
         return ConformanceReport(results: results)
     }
 
+    /// The rules that can be checked with a peer of these abilities, as sentences, in the order of ``run()``.
+    public static func rules(for abilities: ConformanceAbilities) -> [String] {
+        ConformanceRule.all.filter { abilities.isSuperset(of: $0.needs) }.map(\.name)
+    }
+
+    /// Runs one rule; nil where there is no such rule.
+    public func run(rule name: String) async -> ConformanceResult? {
+        guard let rule = ConformanceRule.all.first(where: { $0.name == name }) else { return nil }
+        return ConformanceResult(rule: name, outcome: await run(rule))
+    }
+
     private func run(_ rule: ConformanceRule) async -> ConformanceResult.Outcome {
         // A rule that hangs is left behind: waiting for its end would hang the report too.
         let (outcomes, continuation) = AsyncStream.makeStream(of: ConformanceResult.Outcome.self)

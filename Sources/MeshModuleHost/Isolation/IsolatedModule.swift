@@ -23,14 +23,15 @@ public final class IsolatedModule: HostedModule, @unchecked Sendable {
     private let verdicts = Mutex<[Data: [OptionIssue]]>([:])
     private static let verdictLimit = 1_024
 
-    /// The module that a config calls `name`. Checks its file as ``ModuleLoader`` does, and starts a process to ask what it
-    /// is; waits for its answer, 3 s at most. Throws with one line that says which file, which rule and what to do.
-    public convenience init(_ name: String, _ launch: ModuleLaunch) throws(ModuleRefusal) {
+    /// The module that a config calls `name`; nil: whatever it calls itself. Checks its file as ``ModuleLoader`` does, and
+    /// starts a process to ask what it is; waits for its answer, 3 s at most. Throws with one line that says which file, which
+    /// rule and what to do.
+    public convenience init(_ name: String?, _ launch: ModuleLaunch) throws(ModuleRefusal) {
         try self.init(name, launch, supervision: ModuleSupervisorStateMachine.Configuration())
     }
 
     init(
-        _ name: String, _ launch: ModuleLaunch, supervision: ModuleSupervisorStateMachine.Configuration
+        _ name: String?, _ launch: ModuleLaunch, supervision: ModuleSupervisorStateMachine.Configuration
     ) throws(ModuleRefusal) {
         supervisor = ModuleSupervisor(supervision)
         files = try Self.check(launch)

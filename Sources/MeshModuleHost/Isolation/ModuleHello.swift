@@ -65,8 +65,9 @@ struct ModuleHello: Sendable {
 
     // MARK: The host's side
 
-    /// Reads the hello of the module that a config calls `name`. Capabilities that are not known are passed over.
-    init(_ document: Data, path: String, name wanted: String) throws(ModuleRefusal) {
+    /// Reads the hello of the module that a config calls `name`; nil: whatever it is called. Capabilities that are not known
+    /// are passed over.
+    init(_ document: Data, path: String, name wanted: String?) throws(ModuleRefusal) {
         func refusal(_ rule: String, advice: String = "ask its vendor for a version that keeps to the protocol")
             -> ModuleRefusal
         { ModuleRefusal(path, rule, advice: advice) }
@@ -88,9 +89,9 @@ struct ModuleHello: Sendable {
         guard ModuleName.isValid(name) else {
             throw refusal("calls itself \"\(name)\", which is no module name (\(ModuleName.pattern))")
         }
-        guard name == wanted else {
+        guard wanted == nil || name == wanted else {
             throw refusal(
-                "is the module \"\(name)\", not \"\(wanted)\"",
+                "is the module \"\(name)\", not \"\(wanted ?? "")\"",
                 advice: "write module = \"\(name)\" in the config, or install the right file")
         }
         var bits: UInt64 = 0

@@ -91,8 +91,8 @@ struct ModuleProbe: ~Copyable {
 
     // MARK: Questions
 
-    /// What it says of itself.
-    mutating func hello(name: String) throws(ModuleRefusal) -> ModuleHello {
+    /// What it says of itself. Nil as a name: whatever it is called.
+    mutating func hello(name: String?) throws(ModuleRefusal) -> ModuleHello {
         send(ModuleMessage(.hello), ModuleHello.ofHost)
         let (head, document) = try answer([.hello, .refused])
         guard head.kind == .hello else {
