@@ -7,12 +7,14 @@ internal import Synchronization
 
 /// A libuv event loop that Swift actors run on.
 ///
-/// Actors pin themselves to the loop with `unownedExecutor`; an `await` between two of them then stays on its thread. It is no
-/// plain call: in a task that prefers the loop as its executor, each call of and return from an isolated function, and each
-/// wait for a continuation, may take one more job, and other jobs run first. So nothing is atomic across an `await`: a task
-/// that waits for something looks whether it is there already in the closure of `withCheckedContinuation` itself, and for
-/// `Task.isCancelled` there too, or waits for a ``LoopResult`` that was made before. A loop belongs to the thread that made it: that thread calls ``run()``, and everything but ``enqueue(_:)``, ``perform(_:)``
-/// and ``stop()`` is called on it.
+/// Actors pin themselves to the loop with `unownedExecutor`; an `await` between two of them then stays on its thread. It is
+/// no plain call: in a task that prefers the loop as its executor, each call of and return from an isolated function, and
+/// each wait for a continuation, may take one more job, and other jobs run first. So nothing is atomic across an `await`: a
+/// task that waits for something looks whether it is there already in the closure of `withCheckedContinuation` itself, and
+/// for `Task.isCancelled` there too, or waits for a ``LoopResult`` that was made before.
+///
+/// A loop belongs to the thread that made it: that thread calls ``run()``, and everything but ``enqueue(_:)``,
+/// ``perform(_:)`` and ``stop()`` is called on it.
 ///
 /// Jobs from the loop's own thread cost no system call; those from other threads wake the loop once for any number of
 /// them. Jobs run before and after each poll, a bounded number at a time, so that I/O is never starved; an idle loop
@@ -289,6 +291,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
             }
             let flushes = endOfTurn
             endOfTurn.removeAll(keepingCapacity: true)
+            left -= flushes.count
             for flush in flushes { flush() }
         } while left > 0 && hasWork
         keepTurning(hasWork)

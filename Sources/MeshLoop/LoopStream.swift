@@ -318,9 +318,11 @@ private final class WriteRequest {
 
     private static func ended(_ request: UnsafeMutablePointer<uv_write_t>?, _ status: Int32) {
         guard let request, let data = request.pointee.data else { return }
+        // The request goes with its object, after whose last use here it must not be read.
+        let stream = request.pointee.handle
         let me = Unmanaged<WriteRequest>.fromOpaque(data).takeRetainedValue()
         me.completion?(status < 0 ? LoopError(status: status, operation: "write") : nil)
-        if let data = request.pointee.handle?.pointee.data {
+        if let data = stream?.pointee.data {
             let owner = Unmanaged<LoopStream>.fromOpaque(data).takeUnretainedValue()
             if status < 0 { owner.hasFailedWrite = true }
             owner.drained()

@@ -7,6 +7,9 @@ internal import CLibUV
 ///
 /// The closure runs in the isolation it was written in, so an actor on the loop touches its own state directly.
 public final class LoopTimer {
+    /// Longer delays are as long; sums of times stay sums.
+    private static let longest = Duration.seconds(1 << 40)
+
     private let loop: EventLoop
     private let uv: UnsafeMutablePointer<uv_timer_t>
     private var fire: (() -> Void)?
@@ -28,13 +31,18 @@ public final class LoopTimer {
     /// Whether it will fire.
     public var isScheduled: Bool { fire != nil }
 
-    /// Fires once after `delay`, rounded up to whole milliseconds. An earlier schedule is replaced.
+    /// Fires once, `delay` after now and not before; at most a millisecond later while the loop has time. An earlier
+    /// schedule is replaced.
     public func schedule(after delay: Duration, _ fire: @escaping () -> Void) {
         assert(loop.isOnLoop)
         self.fire = fire
         if let virtualTime = loop.virtualTime { return virtualTime.schedule(self, after: delay.wholeMilliseconds) }
         uv_update_time(loop.uv)
-        uv_timer_start(uv, { LoopTimer.expired($0) }, delay.wholeMilliseconds, 0)
+        // libuv counts from the last whole millisecond of its clock, which may be one that lags (CLOCK_MONOTONIC_COARSE):
+        // counted from there, a timer would come too early for a deadline in nanoseconds.
+        let due = (loop.now + min(max(delay, .zero), Self.longest)).wholeMilliseconds
+        let start = uv_now(loop.uv)
+        uv_timer_start(uv, { LoopTimer.expired($0) }, delay > .zero && due > start ? due - start : 0, 0)
     }
 
     /// It will not fire any more.

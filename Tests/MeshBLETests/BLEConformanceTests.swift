@@ -104,7 +104,8 @@ struct BLEConformanceTests {
         }
         let report = await conformance.run()
         #expect(report.broken == [], "\(report)")
-        #expect(report.skipped == ["half a frame is not delivered"])
+        #expect(
+            report.skipped == ["half a frame is not delivered", "frames come back as they went, and in order"])
     }
 }
 

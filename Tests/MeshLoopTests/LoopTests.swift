@@ -74,6 +74,21 @@ struct LoopTests {
         #expect(fired == 1)
     }
 
+    @Test func `a timer is never early`() async throws {
+        try await onLoop { actor in
+            let loop = actor.loop
+            // At as many places between the milliseconds of libuv's clock.
+            for count in 1...100 {
+                let delay = Duration.microseconds(1_000 + 37 * count)
+                let begin = loop.now
+                let fired = LoopResult<Duration>()
+                let timer = LoopTimer(loop)
+                timer.schedule(after: delay) { fired.set(loop.now) }
+                #expect(await fired.get() - begin >= delay)
+            }
+        }
+    }
+
     @Test(arguments: [
         Duration.seconds(Int64.max), .seconds(Int64.max) + .seconds(Int64.max), .seconds(Int64.max / 1_000),
         .seconds(315_360_000),

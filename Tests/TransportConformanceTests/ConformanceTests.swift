@@ -30,7 +30,8 @@ struct ConformanceTests {
         }
         let report = await conformance.run()
         #expect(report.broken == [], "\(report)")
-        #expect(report.skipped == [])
+        // For devices that nobody leads.
+        #expect(report.skipped == ["frames come back as they went, and in order"])
     }
 
     @Test func `a serial port keeps the transport rules`() async {
@@ -61,7 +62,8 @@ struct ConformanceTests {
         }
         let report = await conformance.run()
         #expect(report.broken == [], "\(report)")
-        #expect(report.skipped == ["half a frame is not delivered"])
+        #expect(
+            report.skipped == ["half a frame is not delivered", "frames come back as they went, and in order"])
     }
 
     @Test func `the simulated radio keeps the transport rules`() async {
