@@ -38,6 +38,8 @@ actor HCIController {
     nonisolated let takesFromOthers: Bool
     // Line.
     var line: (any HCILine)?
+    /// Open, and not in use yet.
+    var opened: (any HCILine)?
     var reopening: ReopeningPolicy
     var capture: HCICapture?
     var runner: Task<Void, Never>?

@@ -7,6 +7,8 @@ internal import MeshBluetoothStack
 struct HCIDeadlines: Sendable {
     /// Between two attempts to open the line.
     var reopening = ReopeningPolicy.first...ReopeningPolicy.longest
+    /// Until a port is open. The kernel's own limit for a host that is not there is minutes.
+    var opening = Duration.seconds(10)
     var commands = HCICommandFlowStateMachine<HCIController.CommandWaiter>.Configuration()
     var creation = ConnectStateMachine.Configuration()
     var client = ATTClientStateMachine<HCILink.AttributeWaiter>.Configuration()
