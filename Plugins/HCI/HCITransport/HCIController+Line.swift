@@ -27,7 +27,7 @@ extension HCIController {
         await runner?.value
         self.runner = nil
         await capture?.close()
-        await saver?.value
+        await saveLast()
         tellInquirers(.failure(MeshError(.cancelled, "\(port) is not wanted any more")))
     }
 

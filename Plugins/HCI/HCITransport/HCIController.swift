@@ -70,6 +70,9 @@ actor HCIController {
     var hasLoadedBonds = false
     var hasUnsavedBonds = false
     var saver: Task<Void, Never>?
+    /// For a write that failed, how long after it the next one comes.
+    var saveTimer: LoopTimer?
+    var saveDelay: Duration?
     /// Why bonds are not read or stored.
     var bondTrouble: String?
     // Who waits.
