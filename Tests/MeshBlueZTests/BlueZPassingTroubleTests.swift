@@ -83,6 +83,15 @@ struct BlueZPassingTroubleTests {
         }
     }
 
+    @Test func `a link that bluetoothd does not tell of is asked for`() async throws {
+        try await BlueZLinkTests.onBlueZ { _, fake, central in
+            await fake.setTellsOfLinks(false)
+            let link = try await central.connect(Self.request)
+            await link.close()
+            #expect(await fake.calls.filter { $0 == "Device1.Connect" }.count == 1)
+        }
+    }
+
     @Test func `an agent that bluetoothd drops is registered again`() async throws {
         try await BlueZLinkTests.onBlueZ { _, fake, central in
             let link = try await central.connect(Self.request)

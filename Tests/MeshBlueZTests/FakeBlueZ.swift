@@ -44,6 +44,7 @@ actor FakeBlueZ {
     private(set) var passkey: UInt32?
     /// Whether objects and `ServicesResolved` follow a connection by themselves.
     var resolvesServices = true
+    private var tellsOfLinks = true
 
     init(_ bus: DBusTestBus) {
         self.bus = bus
@@ -118,6 +119,11 @@ actor FakeBlueZ {
 
     func setResolvesServices(_ flag: Bool) {
         resolvesServices = flag
+    }
+
+    /// Whether it tells that a device is connected, or knows it only.
+    func setTellsOfLinks(_ flag: Bool) {
+        tellsOfLinks = flag
     }
 
     /// Waits for the next call of `member` that nobody has waited for.
@@ -255,6 +261,8 @@ actor FakeBlueZ {
                 return call.fail(DBusError("org.freedesktop.DBus.Error.InvalidArgs", "No such property 'MTU'"))
             }
             return call.reply([.variant(mtu)])
+        case "Properties.Get Connected":
+            return call.reply([.variant(tree[call.path]?[BlueZNames.device]?["Connected"] ?? .bool(false))])
         case "Device1.Connect": connect()
         case "Device1.Disconnect":
             set(Self.device, BlueZNames.device, ["ServicesResolved": .bool(false), "Connected": .bool(false)])
@@ -271,7 +279,11 @@ actor FakeBlueZ {
     private var pairing: Task<Void, Never>?
 
     private func connect() {
-        set(Self.device, BlueZNames.device, ["Connected": .bool(true)])
+        if tellsOfLinks {
+            set(Self.device, BlueZNames.device, ["Connected": .bool(true)])
+        } else {
+            tree[Self.device]?[BlueZNames.device]?["Connected"] = .bool(true)
+        }
         guard resolvesServices else { return }
         if tree[Self.transmit] == nil { addServices() }
         set(Self.device, BlueZNames.device, ["ServicesResolved": .bool(true)])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+import Glibc
 import MeshBLE
 import MeshBluetoothStack
 import MeshLoop
@@ -75,5 +76,56 @@ struct HCIOutageTests {
             await bench.poweredOn()
             await (try await bench.connect()).close()
         }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `a port where nobody answers is given up`() async throws {
+        try await onLoop { actor in
+            let silence = try Silence()
+            var deadlines = HCIDeadlines()
+            deadlines.opening = .milliseconds(50)
+            let controllers = HCIControllers(loop: actor.loop, log: .none, deadlines: deadlines)
+            let port = HCIPort.tcp(host: "127.0.0.1", port: silence.port)
+            do throws(MeshError) {
+                _ = try await controllers.controller(at: port, bonds: "").describe()
+                Issue.record("opened")
+            } catch {
+                #expect(error.message.contains("nobody answered within 50ms"), "\(error.message)")
+                #expect(error.message.contains("and the host up?"), "\(error.message)")
+            }
+            await controllers.close()
+        }
+    }
+}
+
+/// A port where a connection is neither made nor refused: Linux drops the SYN for which the accept queue has no room.
+private final class Silence {
+    let port: UInt16
+    private let sockets: [Int32]
+
+    init() throws {
+        func tcp() -> Int32 {
+            Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        }
+        let sockets = [tcp(), tcp(), tcp()]
+        self.sockets = sockets
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                var status = bind(sockets[0], address, length) | listen(sockets[0], 0)
+                status |= getsockname(sockets[0], address, &length)
+                // The queue of one is full with these.
+                for filler in sockets.dropFirst() { _ = connect(filler, address, length) }
+                return status
+            }
+        }
+        port = UInt16(bigEndian: address.sin_port)
+        try #require(status == 0)
+    }
+
+    deinit {
+        for socket in sockets { close(socket) }
     }
 }

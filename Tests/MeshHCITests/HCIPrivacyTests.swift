@@ -55,4 +55,18 @@ struct HCIPrivacyTests {
             #expect(await bench.host.book.peers(of: VirtualController.address) == [])
         }
     }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a failed pairing counts for the device, whatever address it had`() async throws {
+        let radio = try Self.radio()
+        try await HCIBench.run(radios: [radio]) { actor, bench in
+            await bench.poweredOn()
+            let link = try await bench.connect(radio)
+            try await Self.addBond(bench)
+            link.here { $0.blockPairing() }
+            let (identity, now) = (Self.identity, actor.loop.now)
+            #expect(await bench.host.here { $0.attempts.blockedUntil(identity, now: now) } != nil)
+            await link.close()
+        }
+    }
 }

@@ -184,12 +184,7 @@ extension BlueZService {
             await settle(path, disconnects: false, .zero)
             return Task.isCancelled ? .failed(DBusError(DBusError.cancelled)) : .turnPassed
         }
-        // Told before the reply, as a rule.
-        if failure == nil, await wait(upTo: .seconds(2), until: { $0.objects.devices[path]?.isConnected != false }),
-            objects.devices[path] != nil
-        {
-            return .connected
-        }
+        if failure == nil, await isConnected(path) { return .connected }
         let error = failure ?? DBusError("org.bluez.Error.Failed", "le-connection-abort-by-local")
         switch BlueZFailure(error, during: .connect) {
         case .cancelled, .peerSilent:
@@ -199,6 +194,17 @@ extension BlueZService {
         default: break
         }
         return .failed(error)
+    }
+
+    /// Whether a device is connected, now that `Connect` has succeeded. That is told before the reply, as a rule. bluetoothd 5.66
+    /// does not tell it at all where its socket to the device was open before the kernel had told it of the link, as on a busy
+    /// machine: so it is asked, until it knows it as well.
+    private func isConnected(_ path: String) async -> Bool {
+        for _ in 0..<8 {
+            if await wait(upTo: .milliseconds(250), until: { $0.objects.devices[path]?.isConnected != false }) { break }
+            await ask(path, BlueZNames.device, "Connected")
+        }
+        return objects.devices[path]?.isConnected == true
     }
 
     /// Ends an attempt that takes long while others wait for the turn: a device that is away must not keep the others from

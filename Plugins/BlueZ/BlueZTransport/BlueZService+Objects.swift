@@ -39,6 +39,17 @@ extension BlueZService {
         apply(objects.propertiesChanged(signal.path, interface, signal.arguments[1], invalidated: invalidated))
     }
 
+    /// Asks for a property, and takes the answer as if it had just been told.
+    func ask(_ path: String, _ interface: String, _ name: String) async {
+        do throws(DBusError) {
+            let answer = try await call(path, BlueZNames.properties, "Get", [.string(interface), .string(name)])
+            guard let value = answer.first?.plain else { return }
+            apply(objects.propertiesChanged(path, interface, .options([name: value])))
+        } catch {
+            log(.debug, "a property was not told", [("path", path), ("name", name), ("error", error.description)])
+        }
+    }
+
     private func apply(_ changes: [BlueZObjects.Change]) {
         if changes.isEmpty { return }
         for change in changes {

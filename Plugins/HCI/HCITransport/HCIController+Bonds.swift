@@ -76,12 +76,14 @@ extension HCIController {
         }
     }
 
-    /// Writes the book. Changes that come while it is being written share the next write.
+    /// Writes the book. Changes that come while it is being written share the next write; one that failed is tried again, more
+    /// and more rarely, and with the next change.
     func saveBonds() {
         // What could not be read must not be replaced.
         guard let file, hasLoadedBonds else { return }
         hasUnsavedBonds = true
         guard saver == nil else { return }
+        saveTimer?.cancel()
         saver = Task(executorPreference: loop.taskExecutor) { await self.writeBonds(to: file) }
     }
 
@@ -103,18 +105,38 @@ extension HCIController {
     }
 
     private func writeBonds(to file: StateFile) async {
-        while hasUnsavedBonds {
+        var failure: MeshError?
+        while hasUnsavedBonds, failure == nil {
             hasUnsavedBonds = false
             let contents = book.json.serialized(pretty: true)
             do throws(MeshError) {
                 try await loop.blocking { () throws(MeshError) in try file.write(contents) }
-                bondTrouble = nil
             } catch {
-                bondTrouble = error.message
-                log(.notice, "the bonds cannot be stored", [("path", file.path), ("error", "\(error)")])
+                failure = error
             }
         }
+        if let failure, bondTrouble != failure.message {
+            log(.notice, "the bonds cannot be stored", [("path", file.path), ("error", "\(failure)")])
+        }
+        bondTrouble = failure?.message
         saver = nil
+        if failure == nil { saveDelay = nil } else { saveLater() }
         tellStorers()
+    }
+
+    private func saveLater() {
+        hasUnsavedBonds = true
+        let delay = min(saveDelay.map { $0 * 2 } ?? deadlines.storing.lowerBound, deadlines.storing.upperBound)
+        saveDelay = delay
+        let timer = saveTimer ?? LoopTimer(loop)
+        saveTimer = timer
+        timer.schedule(after: delay) { self.saveBonds() }
+    }
+
+    /// What is not stored yet has one more chance, now.
+    func saveLast() async {
+        if hasUnsavedBonds { saveBonds() }
+        await saver?.value
+        saveTimer?.cancel()
     }
 }

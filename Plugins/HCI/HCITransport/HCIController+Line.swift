@@ -27,7 +27,7 @@ extension HCIController {
         await runner?.value
         self.runner = nil
         await capture?.close()
-        await saver?.value
+        await saveLast()
         tellInquirers(.failure(MeshError(.cancelled, "\(port) is not wanted any more")))
     }
 
@@ -43,7 +43,7 @@ extension HCIController {
     /// Opens the line, and returns when it has ended.
     private func openOnce() async {
         do throws(MeshError) {
-            let opened = try await port.open(loop, takingFromOthers: takesFromOthers)
+            let opened = try await openPort()
             if Task.isCancelled { return await opened.close() }
             line = opened
             opened.startReading(
@@ -61,6 +61,42 @@ extension HCIController {
             guard error.code != .cancelled else { return }
             note(error)
             tellState()
+        }
+    }
+
+    /// An open line, if there is one in time.
+    private func openPort() async throws(MeshError) -> any HCILine {
+        let work = Task(executorPreference: loop.taskExecutor) { await self.keepOpened() }
+        let timer = LoopTimer(loop)
+        timer.schedule(after: deadlines.opening) { work.cancel() }
+        let failure = await withTaskCancellationHandler {
+            // A closure runs on the actor only if it captures it; otherwise it would leave the loop.
+            _ = self
+            return await work.value
+        } onCancel: {
+            work.cancel()
+        }
+        timer.cancel()
+        if let opened {
+            self.opened = nil
+            return opened
+        }
+        guard let failure else { preconditionFailure("\(port) is neither open nor not") }
+        if failure.code != .cancelled || Task.isCancelled { throw failure }
+        throw HCIOutage.unopened(
+            LoopError(
+                kind: .timedOut, operation: "connect",
+                detail: "nobody answered within \(deadlines.opening.optionText)")
+        ).error(port)
+    }
+
+    /// A line is no value that a task could hand over.
+    private func keepOpened() async -> MeshError? {
+        do throws(MeshError) {
+            opened = try await port.open(loop, takingFromOthers: takesFromOthers)
+            return nil
+        } catch {
+            return error
         }
     }
 

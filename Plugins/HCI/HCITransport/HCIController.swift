@@ -38,6 +38,8 @@ actor HCIController {
     nonisolated let takesFromOthers: Bool
     // Line.
     var line: (any HCILine)?
+    /// Open, and not in use yet.
+    var opened: (any HCILine)?
     var reopening: ReopeningPolicy
     var capture: HCICapture?
     var runner: Task<Void, Never>?
@@ -70,6 +72,9 @@ actor HCIController {
     var hasLoadedBonds = false
     var hasUnsavedBonds = false
     var saver: Task<Void, Never>?
+    /// For a write that failed, how long after it the next one comes.
+    var saveTimer: LoopTimer?
+    var saveDelay: Duration?
     /// Why bonds are not read or stored.
     var bondTrouble: String?
     // Who waits.

@@ -7,6 +7,10 @@ internal import MeshBluetoothStack
 struct HCIDeadlines: Sendable {
     /// Between two attempts to open the line.
     var reopening = ReopeningPolicy.first...ReopeningPolicy.longest
+    /// Until a port is open. The kernel's own limit for a host that is not there is minutes.
+    var opening = Duration.seconds(10)
+    /// Between two attempts to store the keys.
+    var storing = Duration.seconds(1) ... .seconds(300)
     var commands = HCICommandFlowStateMachine<HCIController.CommandWaiter>.Configuration()
     var creation = ConnectStateMachine.Configuration()
     var client = ATTClientStateMachine<HCILink.AttributeWaiter>.Configuration()

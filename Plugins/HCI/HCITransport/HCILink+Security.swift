@@ -88,8 +88,10 @@ extension HCILink {
     /// The peer may not try again at once.
     func blockPairing() {
         let until = controller.assumeIsolated { controller in
-            controller.attempts.pairingFailed(connection.peer, now: loop.now)
-            return controller.attempts.blockedUntil(connection.peer, now: loop.now)
+            // A new private address is no new peer.
+            let identity = controller.identity(of: connection.peer)
+            controller.attempts.pairingFailed(identity, now: loop.now)
+            return controller.attempts.blockedUntil(identity, now: loop.now)
         }
         machine.pairingBlocked(until: until)
     }
