@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 
-from ble_faults import SHORT
+from ble_faults import short
 from host import Host, device, equal
 
 PIN, ROOF = "123456", "C0:11:22:33:44:55"
@@ -118,7 +118,7 @@ async def a_controller_whose_process_dies_is_waited_for(rig):
 
 
 async def r26_a_controller_that_says_nothing_any_more_is_reset(rig):
-    dongle = await Dongle.bound(rig, **SHORT)
+    dongle = await Dongle.bound(rig)
     for _ in range(min(REPEATS, 3)):
         await dongle.radio.command("mute")
         # A command that nobody answers shows it.
@@ -146,7 +146,7 @@ async def credits_that_are_withheld_end_no_link(rig):
 
 
 async def r25_an_attempt_at_a_radio_that_is_not_there_ends_and_names_its_phase(rig):
-    dongle = await Dongle.make(rig, **SHORT)
+    dongle = await Dongle.make(rig, **short("connect"))
     await dongle.radio.command("adv off")
     await dongle.host.start()
     end = await dongle.down()

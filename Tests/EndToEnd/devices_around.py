@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import time
 
 from harness import PATIENCE
 from host import Control, Host, compile_module, device, equal, mock, private_folder, table
@@ -286,12 +285,10 @@ async def a_device_waits_for_its_adapter_and_no_longer(rig):
     status, out, _ = await host.cli("devices")
     equal(status, 0)
     assert re.search("roof .*waiting for scripted to come back: the adapter is off", out), out
-    # Which switches it on. Both are tried at once, and not after the 30 s by which they would be tried anyway.
-    before = time.monotonic()
+    # Which switches it on. Both are tried because of that.
     await host.cli("doctor", "--config", host.config)
     for name in ("roof", "hill"):
         await host.events.until(lambda name=name: host.events.count("link.ready", device=name), f"{name} ready")
-    assert time.monotonic() - before < 20, "the adapter's return was not told"
     assert host.events.count("adapter.off") and host.events.count("adapter.on")
 
 
@@ -312,9 +309,8 @@ async def a_search_that_cannot_begin_is_no_silence(rig):
         if running:
             await host.start()
         words = ("scan", "--config", host.config)
-        before = time.monotonic()
-        status, out, err = await host.cli(*words, "--module", "deaf", "--for", "60s", "--jsonl")
-        assert time.monotonic() - before < 30, "nobody looked and the scan went on"
+        # It ends though nobody would wait for so long.
+        status, out, err = await host.cli(*words, "--module", "deaf", "--for", "1h", "--jsonl")
         fail = {"type": "scan.fail", "module": "deaf", "code": "adapter.unavailable",
                 "message": "deaf0 is off; switch it on"}
         equal((status, [json.loads(line) for line in out.splitlines()]), (69, [fail]))

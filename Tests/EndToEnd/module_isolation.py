@@ -154,7 +154,7 @@ async def two_hundred_processes_leave_no_descriptor_and_no_zombie(rig):
         answer = await control.ask("modules")
         pids.update(next(each for each in answer["result"]["modules"] if each["name"] == "rude")["pids"])
     equal(len(pids), 201, "processes")
-    await eventually(lambda: host.descriptors() <= before, "descriptors are closed", 5)
+    await eventually(lambda: host.descriptors() <= before, "descriptors are closed")
     with open(f"/proc/{host.pid}/task/{host.pid}/children", encoding="ascii") as file:
         children = file.read().split()
     equal(len(children), 1, "children, zombies included")
@@ -174,7 +174,7 @@ async def when_the_daemon_is_killed_no_process_is_left(rig):
     pids = (await _module(host, "rude"))["pids"] + (await _module(host, "deaf"))["pids"]
     equal(len(pids), 2)
     os.kill(host.pid, signal.SIGKILL)
-    await eventually(lambda: not any(map(_lives, pids)), "the processes of modules end", 2)
+    await eventually(lambda: not any(map(_lives, pids)), "the processes of modules end")
     await host.process.ended()
 
 

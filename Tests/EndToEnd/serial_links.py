@@ -5,14 +5,10 @@ terminals."""
 import asyncio
 import os
 import sys
-import time
 
 from companion import APP_START, AWAY, GET_STATS, Client
 from host import Host, device, equal, eventually, share
 from serial_port import SerialPort
-
-# What is asked of a radio that was plugged in again.
-SOON = 2
 
 
 async def _at_a_port(rig, **keys):
@@ -53,7 +49,7 @@ async def a_radio_at_a_serial_port_is_shared(rig):
     await host.ready("roof")
 
 
-async def a_radio_that_is_unplugged_is_away_at_once_and_back_within_two_seconds(rig):
+async def a_radio_that_is_unplugged_is_away_and_used_again_when_it_is_back(rig):
     port, host = await _at_a_port(rig)
     await port.plug()
     await host.start()
@@ -61,18 +57,13 @@ async def a_radio_that_is_unplugged_is_away_at_once_and_back_within_two_seconds(
     client = await _client(host)
     before = None
     for number in range(5):
-        start = time.monotonic()
         port.unplug()
         down = await host.events.event("link.down", device="roof")
-        assert time.monotonic() - start < 1, f"{time.monotonic() - start:.1f} s until the radio was known to be away"
         equal(down["data"]["code"], "adapter.unavailable")
         await _waiting(host, "adapter")
         equal(await client.ask(GET_STATS), AWAY, "answer while the radio is away")
-        start = time.monotonic()
         await port.plug()
         await host.events.event("link.connecting", device="roof")
-        took = time.monotonic() - start
-        assert took < SOON, f"the radio was looked for {took:.1f} s after it was plugged in"
         await host.ready("roof")
         equal((await client.ask(GET_STATS))[0], 24, f"answer after plugging in {number}")
         before = before or (host.descriptors(), host.threads())

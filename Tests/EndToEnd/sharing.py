@@ -80,7 +80,7 @@ async def a_client_that_never_reads_delays_nobody_and_is_cut(rig):
 
 
 async def a_client_that_takes_nothing_for_too_long_is_cut_as_stuck(rig):
-    radio, host, address = await _shared(rig, stuck_timeout="200ms")
+    radio, host, address = await _shared(rig, stuck_timeout="2s")
     load = await rig.load(address, "--stuck", "--interactive", "--timeout", 300)
     await load.event("connected")
     sent = 0

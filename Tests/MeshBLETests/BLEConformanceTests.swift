@@ -39,15 +39,7 @@ final class EventLog: Sendable {
     func clear() { state.withLock { $0 = [] } }
 }
 
-/// As `onLoop`, but what waits is also woken on the loop: the deadlines of these tests are short, and the threads of the
-/// global executor may be taken by others.
-func onLoopAlone(_ body: @Sendable (isolated LoopActor) async throws -> Void) async throws {
-    try await onLoop { actor in
-        try await withTaskExecutorPreference(actor.loop.taskExecutor) { try await body(actor) }
-    }
-}
-
-/// A transport over a scripted central.
+/// A transport over a scripted central. Both are on one loop, and its time is virtual.
 struct BLEBench: Sendable {
     let central: ScriptedCentral
     let transport: BLETransport
@@ -88,7 +80,7 @@ struct BLEBench: Sendable {
 
 struct BLEConformanceTests {
     @Test func `BLE keeps the transport rules`() async {
-        let conformance = TransportConformance { environment in
+        let conformance = TransportConformance(timeLimit: .seconds(600)) { environment in
             let thread = LoopThread()
             let central = ScriptedCentral(thread.loop)
             let transport = BLETransport(

@@ -4,6 +4,7 @@
 import FoundationEssentials
 import MeshBLE
 import MeshLoop
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -35,7 +36,7 @@ func listen(to radio: BLETarget, count: Int, over central: any GATTCentral, on l
 /// The example of the handbook's page on BLE.
 struct BLEExampleTests {
     @Test func `the example listens over several links`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let central = ScriptedCentral(actor.loop)
             let listener = Task(executorPreference: actor.loop.taskExecutor) {
                 _ = actor

@@ -12,7 +12,7 @@ struct BLETransportTests {
     // MARK: The way up
 
     @Test func `a link goes through its phases and comes up with its facts`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             try await bench.transport.connect()
             #expect(await bench.transport.isConnected)
@@ -29,7 +29,7 @@ struct BLETransportTests {
     }
 
     @Test func `a device that is connected already is adopted`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             await bench.central.configure { $0.isAdopted = true }
             try await bench.transport.connect()
@@ -44,7 +44,7 @@ struct BLETransportTests {
         .readWriteLength,
     ])
     func `a connect that is cancelled ends only after what it began`(call: ScriptedCentral.Call) async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop) { $0.passkey = BLEPasskey(123_456) }
             for behaviour in [ScriptedCentral.Behaviour.hang, .succeedWhenCancelled] {
                 let before = await bench.central.calls.count { $0 == call }
@@ -71,7 +71,7 @@ struct BLETransportTests {
     }
 
     @Test func `a connect ends wherever its cancellation falls`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             await bench.central.always(.connect, .hang)
             for rounds in 0..<16 {
@@ -84,7 +84,7 @@ struct BLETransportTests {
     }
 
     @Test func `a link that comes after its deadline is closed before connect throws`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop) { $0.connectionTimeout = .milliseconds(20) }
             await bench.central.script(.connect, .succeedWhenCancelled)
             let error = await bench.failConnect()
@@ -97,7 +97,7 @@ struct BLETransportTests {
     }
 
     @Test func `a link that is lost before anybody watches it is noticed`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             for call in [ScriptedCentral.Call.discoverServices, .discoverCharacteristics, .subscribe, .readWriteLength]
             {
@@ -110,7 +110,7 @@ struct BLETransportTests {
     }
 
     @Test func `Bluetooth that is off fails the attempt and tells when it is back`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop) { $0.bluetoothGrace = .milliseconds(10) }
             await bench.central.become(.poweredOff)
             await bench.transport.setBluetoothStateChangeHandler { bench.log.add("Bluetooth \($0)") }
@@ -129,7 +129,7 @@ struct BLETransportTests {
     }
 
     @Test func `a transport that is dropped after a failed attempt keeps nothing`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let central = ScriptedCentral(actor.loop)
             await central.always(.connect, .fail(.unreachable))
             weak var weakTransport: BLETransport?
@@ -151,7 +151,7 @@ struct BLETransportTests {
     // MARK: Pairing
 
     @Test func `a fresh radio is paired with once, before it is used`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop) { $0.passkey = BLEPasskey(123_456) }
             try await bench.transport.connect()
             await bench.transport.disconnect()
@@ -164,7 +164,7 @@ struct BLETransportTests {
     }
 
     @Test func `an ESP32 with a bond that protects nothing gets another one`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop) { $0.passkey = BLEPasskey(123_456) }
             await bench.central.configure { $0.device.isBonded = true }
             await bench.central.script(.write, .fail(.insufficientSecurity))
@@ -183,7 +183,7 @@ struct BLETransportTests {
     // MARK: Receiving
 
     @Test func `frames that come before the link is up, and between empty ones, are delivered`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             await bench.central.script(.readWriteLength, .hang)
             let attempt = Task(executorPreference: actor.loop.taskExecutor) {
@@ -211,7 +211,7 @@ struct BLETransportTests {
     }
 
     @Test func `what finds no room is dropped, the newest first, and counted`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             try await bench.transport.connect()
             let stream = await bench.transport.receivedData
@@ -233,7 +233,7 @@ struct BLETransportTests {
     // MARK: Sending
 
     @Test func `writes are one at a time, in the order of the calls`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             try await bench.transport.connect()
             await bench.central.script(.write, .hang)
@@ -260,7 +260,7 @@ struct BLETransportTests {
     }
 
     @Test func `a frame over the limit is refused here`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             await bench.central.configure { $0.maximumWriteLength = 20 }
             try await bench.transport.connect()
@@ -273,7 +273,7 @@ struct BLETransportTests {
     }
 
     @Test func `a write that is not acknowledged in time leaves the link up for another try`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop) { $0.writeTimeout = .milliseconds(20) }
             try await bench.transport.connect()
             await bench.central.script(.write, .hang, .succeed, .hang, .hang)
@@ -290,7 +290,7 @@ struct BLETransportTests {
 
     @Test(arguments: [true, false])
     func `writes without response go where the device takes them`(isOffered: Bool) async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             await bench.central.configure { $0.properties = isOffered ? [.write, .writeWithoutResponse] : .write }
             #expect(await !bench.transport.supportsWriteWithoutResponse)
@@ -305,7 +305,7 @@ struct BLETransportTests {
     }
 
     @Test func `a disconnect with frames on their way fails them and leaves none`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             try await bench.transport.connect()
             await bench.central.always(.write, .hang)
@@ -326,7 +326,7 @@ struct BLETransportTests {
     // MARK: Reconnecting by itself
 
     @Test func `when the reconnection handler runs the new stream is in place`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop) {
                 $0.reconnectsAutomatically = true
                 $0.reconnectDelay = .milliseconds(1) ... .milliseconds(2)
@@ -369,7 +369,7 @@ struct BLETransportTests {
     }
 
     @Test func `the target is switched while an attempt is in flight`() async throws {
-        try await onLoopAlone { actor in
+        try await onLoop(time: .virtual) { actor in
             let bench = BLEBench(actor.loop)
             await bench.central.script(.connect, .succeedWhenCancelled)
             let attempt = Task(executorPreference: actor.loop.taskExecutor) {

@@ -13,11 +13,13 @@ import Testing
 
 /// Processes of modules that end, hang, or say what is no message.
 @Suite(.timeLimit(.minutes(20))) struct ModuleCrashTests {
-    /// Short deadlines for what hangs, and no wait after a crash.
-    private static var quick: ModuleSettings {
+    /// Short deadlines for what hangs, and only for that: a process that is alive must not miss them.
+    private static func quick(_ frame: String = "") -> ModuleSettings {
         var settings = ModuleSettings()
-        settings.process.pingInterval = .milliseconds(200)
-        settings.process.pingDeadline = .seconds(2)
+        if frame == "H" {
+            settings.process.pingInterval = .milliseconds(200)
+            settings.process.pingDeadline = .seconds(5)
+        }
         settings.stopDeadline = .milliseconds(200)
         return settings
     }
@@ -36,7 +38,7 @@ import Testing
     func `a crash ends the link and says how, and the next link works`(frame: String, words: String) async throws {
         try await onLoop { actor in
             let bench = try Bench(
-                isolated: "rude", actor.loop, settings: Self.quick, supervision: Self.supervision(limit: 5))
+                isolated: "rude", actor.loop, settings: Self.quick(frame), supervision: Self.supervision(limit: 5))
             let crashes = Mutex<[ModuleCrash]>([])
             bench.isolated?.onCrash { crash in crashes.withLock { $0.append(crash) } }
             let other = try bench.transport(["mode": "echo"], device: "shed")
@@ -85,7 +87,10 @@ import Testing
 
     @Test func `a start right after a crash is put off`() async throws {
         try await onLoop { actor in
-            let bench = try Bench(isolated: "rude", actor.loop)
+            var supervision = Self.supervision(limit: 5)
+            supervision.firstDelay = .seconds(3_600)
+            supervision.maximumDelay = .seconds(3_600)
+            let bench = try Bench(isolated: "rude", actor.loop, supervision: supervision)
             let transport = try bench.transport(["mode": "fatal"])
             try await transport.connect()
             try? await transport.send(Data("S".utf8))
@@ -97,7 +102,7 @@ import Testing
 
     @Test func `a module that does not stop is killed`() async throws {
         try await onLoop { actor in
-            let bench = try Bench(isolated: "rude", actor.loop, settings: Self.quick)
+            let bench = try Bench(isolated: "rude", actor.loop, settings: Self.quick())
             let transport = try bench.transport(["mode": "undying"])
             try await transport.connect()
             await bench.factory.shutDown()

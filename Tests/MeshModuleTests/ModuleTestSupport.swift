@@ -105,6 +105,9 @@ final class Recorder: Sendable {
         }
     }
 
+    /// How often a module has said these words.
+    func count(_ words: String) -> Int { logged.count { $0.contains(words) } }
+
     var framesDropped: Int {
         all.reduce(0) { if case .framesDropped(let count) = $1 { $0 + count } else { $0 } }
     }
@@ -168,6 +171,11 @@ func until(
     _ loop: EventLoop, isolation: isolated (any Actor)? = #isolation, _ condition: () async -> Bool
 ) async throws {
     while await !condition() { try await loop.sleep(for: .milliseconds(1)) }
+}
+
+/// Lets the loop turn: often enough for the tasks of a module that have nothing to wait for.
+func turns(_ loop: EventLoop, isolation: isolated (any Actor)? = #isolation) async throws {
+    for _ in 0..<20 { try await loop.sleep(for: .zero) }
 }
 
 /// The number in the first four bytes of a frame.

@@ -7,6 +7,7 @@ import MeshCompanion
 import MeshJournal
 import MeshLoop
 import MeshRuntime
+import MeshTestSupport
 import MeshTransportAPI
 import MeshWire
 import Testing
@@ -38,9 +39,10 @@ actor SharingBench {
         self.coordinator = coordinator
     }
 
-    /// Runs `body` with a bench whose radio is ready, and fails when a handle is left open.
+    /// Runs `body` with a bench whose radio is ready, and fails when a handle is left open. All is on one loop and on Unix
+    /// sockets, so that its time can be virtual: nobody misses a deadline.
     static func run(
-        lane: CommandLaneConfiguration = CommandLaneConfiguration(),
+        time: LoopTime = .virtual, lane: CommandLaneConfiguration = CommandLaneConfiguration(),
         session adjust: @Sendable (inout RadioSessionSettings) -> Void = { _ in },
         share: @Sendable (inout ShareSettings) -> Void = { _ in },
         answers: @escaping @Sendable (Data) -> [Data] = AnsweringRadio.usual,
@@ -50,45 +52,48 @@ actor SharingBench {
         signal(SIGPIPE, SIG_IGN)
         var template = Array("/tmp/meshhost-sharing-XXXXXX".utf8CString)
         let folder = String(cString: try #require(mkdtemp(&template)))
-        let thread = LoopThread()
-        let loop = thread.loop
-        let bench = try await LoopActor(loop).run { actor in
-            let loop = actor.loop
-            let bus = EventBus(loop: loop, wallClock: { .zero })
-            let intents = try await IntentStore.open(directory: folder, loop: loop, log: .none)
-            let coordinator = ReconnectionCoordinator(
-                loop: loop, events: bus, intents: intents, log: .none, wallClock: { .zero })
-            final class Counter { var value: UInt64 = 0 }
-            let counter = Counter()
-            let journal = try await MessageJournal.open(
-                path: "\(folder)/journal.db", settings: JournalSettings(), loop: loop, log: .none)
-            var settings = RadioSessionSettings()
-            settings.lane = lane
-            // What a test lets wait does not run out while the test waits for a processor.
-            settings.meshRequests.margin = .seconds(600)
-            settings.meshRequestWait = .seconds(600)
-            adjust(&settings)
-            let session = RadioSession(
-                device: "roof", settings: settings, loop: loop, bus: bus, journal: journal, log: .none,
-                wallClock: { .zero }
-            ) {
-                counter.value += 1
-                return counter.value
+        try await onLoop(time: time) { actor in
+            let bench = try await make(actor.loop, folder, lane, adjust)
+            do {
+                try await bench.begin(share, answers)
+                try await body(bench)
+            } catch {
+                Issue.record(error)
             }
-            return SharingBench(loop, folder, session, bus, journal, coordinator)
+            await bench.end()
         }
-        do {
-            try await bench.begin(share, answers)
-            try await body(bench)
-        } catch {
-            Issue.record(error)
-        }
-        await bench.end()
-        try await thread.shutDown()
         for name in ["intents.json", "journal.db", "journal.db-wal", "journal.db-shm", "journal.db.lock"] {
             unlink("\(folder)/\(name)")
         }
         rmdir(folder)
+    }
+
+    private static func make(
+        _ loop: EventLoop, _ folder: String, _ lane: CommandLaneConfiguration,
+        _ adjust: @Sendable (inout RadioSessionSettings) -> Void, isolation: isolated (any Actor)? = #isolation
+    ) async throws -> SharingBench {
+        let bus = EventBus(loop: loop, wallClock: { .zero })
+        let intents = try await IntentStore.open(directory: folder, loop: loop, log: .none)
+        let coordinator = ReconnectionCoordinator(
+            loop: loop, events: bus, intents: intents, log: .none, wallClock: { .zero })
+        final class Counter { var value: UInt64 = 0 }
+        let counter = Counter()
+        let journal = try await MessageJournal.open(
+            path: "\(folder)/journal.db", settings: JournalSettings(), loop: loop, log: .none)
+        var settings = RadioSessionSettings()
+        settings.lane = lane
+        // What a test lets wait does not run out while the test waits for a processor.
+        settings.meshRequests.margin = .seconds(600)
+        settings.meshRequestWait = .seconds(600)
+        adjust(&settings)
+        let session = RadioSession(
+            device: "roof", settings: settings, loop: loop, bus: bus, journal: journal, log: .none,
+            wallClock: { .zero }
+        ) {
+            counter.value += 1
+            return counter.value
+        }
+        return SharingBench(loop, folder, session, bus, journal, coordinator)
     }
 
     private func begin(

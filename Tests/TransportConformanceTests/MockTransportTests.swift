@@ -50,7 +50,7 @@ struct MockTransportTests {
     @Test func `a send that is held up fails when the device vanishes`() async throws {
         let mock = MockTransport()
         try await mock.connect()
-        await mock.delaySends(by: .seconds(2))
+        await mock.delaySends(by: .seconds(3_600))
         let send = Task { try await mock.send(Data([1])) }
         _ = await mock.waitForSentData(count: 1)
         await mock.vanish()

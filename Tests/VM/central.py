@@ -9,6 +9,8 @@ import warnings
 from bleak import BleakClient, BleakScanner
 from dbus_fast.service import ServiceInterface, dbus_method
 
+from harness import PATIENCE
+
 RX, TX = "6e400002-b5a3-f393-e0a9-e50e24dcca9e", "6e400003-b5a3-f393-e0a9-e50e24dcca9e"
 APP_START = b"\x01\x03      rig"
 AGENT = "/rig/agent"
@@ -69,17 +71,17 @@ class Central:
         self.times.append(time.monotonic())
         self.came.set()
 
-    async def find(self, timeout=15):
+    async def find(self, timeout=PATIENCE):
         device = await BleakScanner.find_device_by_address(self.address, timeout=timeout)
         if device is None:
             raise TimeoutError(f"{self.address} not found")
         return device
 
-    async def connect(self, pair=False, timeout=20):
+    async def connect(self, pair=False, timeout=60):
         """Scan, connect, pair if told to, subscribe."""
         await self.subscribe(BleakClient(await self.find(), lambda _: self.lost.set(), pair=pair), timeout)
 
-    async def subscribe(self, client, timeout=20):
+    async def subscribe(self, client, timeout=60):
         self.lost.clear()
         self.client = client
         async with asyncio.timeout(timeout):
@@ -87,17 +89,17 @@ class Central:
                 await client.connect()
             await client.start_notify(TX, self._notified)
 
-    async def disconnect(self, timeout=10):
+    async def disconnect(self, timeout=PATIENCE):
         client, self.client = self.client, None
         if client:
             async with asyncio.timeout(timeout):   # bleak waits for ever for a forgotten device
                 await client.disconnect()
 
-    async def write(self, payload, timeout=5):
+    async def write(self, payload, timeout=PATIENCE):
         async with asyncio.timeout(timeout):
             await self.client.write_gatt_char(RX, payload, response=True)
 
-    async def until(self, condition, what, timeout=15):
+    async def until(self, condition, what, timeout=PATIENCE):
         try:
             async with asyncio.timeout(timeout):
                 while not condition():
@@ -106,7 +108,7 @@ class Central:
         except TimeoutError:
             raise AssertionError(f"no {what} within {timeout} s; {len(self.frames)} frames came") from None
 
-    async def ask(self, payload, code, timeout=10):
+    async def ask(self, payload, code, timeout=PATIENCE):
         """Send a frame; the first frame with this code that came since."""
         since = len(self.frames)
         await self.write(payload)

@@ -37,6 +37,8 @@ public actor MockTransport: TransportDiagnosing {
     private var connectFaults: [ConnectFault] = []
     private var sendsToDrop = 0
     private var sendDelay = Duration.zero
+    /// Of sends that are held up.
+    private var pauses: [Task<Void, Never>] = []
     private var sendFaults: [Int: MeshError] = [:]
     private var sendCount = 0
     private var sentWaiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
@@ -94,7 +96,7 @@ public actor MockTransport: TransportDiagnosing {
         sendsToDrop = count
     }
 
-    /// Each `send` returns that much later, from now on.
+    /// Each `send` returns that much later, from now on, or fails when the link ends.
     public func delaySends(by delay: Duration) {
         sendDelay = delay
     }
@@ -170,6 +172,7 @@ public actor MockTransport: TransportDiagnosing {
     private func end(reason: MeshError?) {
         guard case .up(let inbox) = state else { return }
         state = .idle
+        for pause in pauses { pause.cancel() }
         environment.linkEvents(.down(reason: reason))
         inbox.finish(discarding: reason == nil)
         environment.linkEvents(.phase(.idle))
@@ -192,11 +195,24 @@ public actor MockTransport: TransportDiagnosing {
             resumeSentWaiters()
         }
         if sendDelay > .zero {
-            do { try await Task.sleep(for: sendDelay) } catch { throw MeshError(wrapping: error) }
+            do { try await holdUp(for: sendDelay) } catch { throw MeshError(wrapping: error) }
             guard case .up(let current) = state, current === inbox else {
                 throw MeshError(.linkClosed, "the mock link closed meanwhile")
             }
         }
+    }
+
+    /// Returns after `delay`, or when the link ends.
+    private func holdUp(for delay: Duration) async throws(CancellationError) {
+        let pause = Task { () -> Void in try? await Task.sleep(for: delay) }
+        pauses.append(pause)
+        await withTaskCancellationHandler {
+            await pause.value
+        } onCancel: {
+            pause.cancel()
+        }
+        pauses.removeAll { $0 == pause }
+        if Task.isCancelled { throw CancellationError() }
     }
 
     private func resumeSentWaiters() {

@@ -50,11 +50,13 @@ extension ScriptedFactory: TransportScanning, TransportPairing, TransportExamini
         let address = settings.options.string("address")
         switch settings.options.string("script") {
         case "hang":
+            settings.environment.log(.info, "pairing")
             do {
                 try await loop.sleep(for: .seconds(3_600))
             } catch {
                 // Some clean-up that takes its time.
                 await Task { [loop] in try? await loop.sleep(for: .milliseconds(20)) }.value
+                settings.environment.log(.info, "cleaned up")
                 throw MeshError(.cancelled, "cancelled")
             }
         case "fail":

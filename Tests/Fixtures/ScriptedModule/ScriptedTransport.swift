@@ -40,6 +40,7 @@ actor ScriptedTransport: TransportDiagnosing {
             } catch {
                 // Some clean-up that takes its time.
                 await Task { [loop] in try? await loop.sleep(for: .milliseconds(20)) }.value
+                settings.environment.log(.info, "cleaned up")
                 throw MeshError(.cancelled, "cancelled")
             }
         case "fail": throw scriptedError

@@ -227,7 +227,7 @@ class Report:
     def skip(self, name, why):
         print(f"SKIP {name}: {why}", flush=True)
 
-    async def step(self, name, awaitable, timeout=15, fails_with=None, show=repr):
+    async def step(self, name, awaitable, timeout=PATIENCE, fails_with=None, show=repr):
         """Await something. It passes when it returns, or with `fails_with` when it raises an error that names that."""
         begin, value = time.monotonic(), None
         try:

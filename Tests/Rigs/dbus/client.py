@@ -8,6 +8,8 @@ from dbus_fast import Message, MessageType, Variant
 from dbus_fast.aio import MessageBus
 from dbus_fast.service import ServiceInterface, dbus_method
 
+from harness import PATIENCE
+
 ADAPTER = "/org/bluez/hci0"
 RX_UUID, TX_UUID = "6e400002-b5a3-f393-e0a9-e50e24dcca9e", "6e400003-b5a3-f393-e0a9-e50e24dcca9e"
 
@@ -96,7 +98,7 @@ class Client:
     def named(self, signal, since=0):
         return [(where, body) for _, where, name, body in self.signals[since:] if name == signal]
 
-    async def until(self, condition, timeout=5):
+    async def until(self, condition, timeout=PATIENCE):
         """Wait until `condition()` holds, looking after each signal; returns what it returned."""
         deadline = time.monotonic() + timeout
         while not (result := condition()):
@@ -127,7 +129,7 @@ class Client:
     async def find(self, *addresses):
         """Scan until all of them are known."""
         await self.call(ADAPTER, "Adapter1.StartDiscovery")
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE
         while not set(map(self.path, addresses)) <= set(await self.objects()):
             if time.monotonic() > deadline:
                 raise TimeoutError("not found")
