@@ -247,7 +247,9 @@ final class DBusTransport: @unchecked Sendable {
     /// The socket has something. False while that is for libdbus, which authenticates: the bus says nothing between that and
     /// the answer to the first call, so nothing of a message is lost.
     private func read(_ descriptor: Int32) -> Bool {
-        guard let connection, socket != nil || dbus_connection_get_is_authenticated(connection) != 0 else { return false }
+        guard let connection, socket != nil || dbus_connection_get_is_authenticated(connection) != 0 else {
+            return false
+        }
         socket = descriptor
         note(input.read(descriptor))
         follow(moderation.wasRead(isReplyAwaited: !waiting.isEmpty, now: loop.now))

@@ -132,6 +132,11 @@ actor FakeBlueZ {
         return await withCheckedContinuation { waiters.append((member, $0)) }
     }
 
+    /// Calls of `member` so far are nobody's business any more.
+    func forget(_ member: String) {
+        unwaited.removeAll { $0.member == member }
+    }
+
     /// Changes properties and tells.
     func set(_ path: String, _ interface: String, _ properties: [String: DBusValue]) {
         tree[path]?[interface]?.merge(properties) { $1 }

@@ -31,7 +31,13 @@ extension BlueZLink {
     ) async throws(GATTError) {
         beginSubscription(to: path, handler)
         do throws(GATTError) {
-            _ = try await repeatedly(path, "StartNotify", [])
+            do throws(GATTError) {
+                _ = try await repeatedly(path, "StartNotify", [])
+            } catch {
+                guard presumed != nil, isUp, error.reason != .cancelled else { throw error }
+                try await presumeNothing()
+                _ = try await repeatedly(path, "StartNotify", [])
+            }
             try requireUp(.subscribe)
         } catch {
             // A link that ended has dropped it, and its place may be taken.
@@ -119,11 +125,19 @@ extension BlueZService {
     /// The notifications of a link ended, and that of the link was not told: it is ended, and told as lost.
     fileprivate func socketEnded(_ path: String) {
         guard links[path] != nil else { return }
-        socketEnds[path] = Task(executorPreference: loop.taskExecutor) { await self.disconnectUnlessLost(path) }
+        endLater(path, after: .seconds(1))
     }
 
-    private func disconnectUnlessLost(_ path: String) async {
-        if await !wait(upTo: .seconds(1), until: { $0.links[path] == nil }) { await disconnect(path) }
-        socketEnds[path] = nil
+    /// Ends a link that is of no use any more, unless it is lost within some time: then that is told.
+    func endLater(_ path: String, after grace: Duration) {
+        guard endings[path] == nil else { return }
+        endings[path] = Task(executorPreference: loop.taskExecutor) { await self.disconnectUnlessLost(path, grace) }
+    }
+
+    private func disconnectUnlessLost(_ path: String, _ grace: Duration) async {
+        var isLost = false
+        if grace > .zero { isLost = await wait(upTo: grace) { $0.links[path] == nil } }
+        if !isLost { await disconnect(path) }
+        endings[path] = nil
     }
 }

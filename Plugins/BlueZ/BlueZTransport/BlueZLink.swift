@@ -44,6 +44,8 @@ actor BlueZLink: GATTLink {
     nonisolated let adapterName: String
     nonisolated let settings: Settings
     private(set) var state = State.up
+    /// What the device had last time, while the link goes by that: until bluetoothd has looked through it.
+    var presumed: KnownServices?
     private var disconnectionHandler: (@Sendable (GATTError) -> Void)?
     /// Characteristics that notify us by signals, by their paths.
     var subscribed: Set<String> = []
@@ -223,10 +225,16 @@ actor BlueZLink: GATTLink {
     }
 
     func maximumWriteLength(of characteristic: GATTCharacteristic) async throws(GATTError) -> Int {
+        // The MTU may not have been exchanged yet. It will be before anything is written.
+        if isUp, let known = presumed?.writeLengths[characteristic.id] { return known }
+        return try await maximumWriteLength(of: characteristic.id)
+    }
+
+    func maximumWriteLength(of characteristic: String) async throws(GATTError) -> Int {
         try requireUp(.read)
-        if mtuQuestions[characteristic.id] == nil { askForMTU(of: characteristic.id) }
+        if mtuQuestions[characteristic] == nil { askForMTU(of: characteristic) }
         var mtu: Int?
-        if let question = mtuQuestions.removeValue(forKey: characteristic.id) {
+        if let question = mtuQuestions.removeValue(forKey: characteristic) {
             let answer = await withTaskCancellationHandler {
                 _ = self
                 return await question.value
@@ -248,7 +256,9 @@ actor BlueZLink: GATTLink {
                 [("peer", peerName)])
         }
         // Core Specification, Vol 3 Part F §3.2.8, §3.2.9.
-        return min(max(mtu ?? 23, 23) - 3, 512)
+        let length = min(max(mtu ?? 23, 23) - 3, 512)
+        if mtu != nil, presumed == nil { await service.know(length, characteristic, of: path) }
+        return length
     }
 }
 

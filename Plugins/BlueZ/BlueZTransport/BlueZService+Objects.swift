@@ -60,10 +60,14 @@ extension BlueZService {
             case .device(let path, let isSighting):
                 if isSighting { heard(path) }
                 if links[path] != nil, objects.devices[path]?.isConnected == false { linkLost(path) }
+                presumptionMayHold(path)
             case .deviceVanished(let path):
                 gattChanges[path] = nil
+                knownServices[path] = nil
                 linkLost(path)
-            case .gatt(let device): gattChanges[device, default: 0] += 1
+            case .gatt(let device):
+                gattChanges[device, default: 0] += 1
+                knownMayHaveChanged(device)
             }
         }
         changed()

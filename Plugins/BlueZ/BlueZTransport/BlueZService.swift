@@ -70,6 +70,8 @@ actor BlueZService {
     var lossReasons: [String: String] = [:]
     /// Counts changes below a device, for whoever waits until there are no more.
     var gattChanges: [String: UInt64] = [:]
+    /// What devices had on their last links, by their paths.
+    var knownServices: [String: KnownServices] = [:]
     /// How often in a row the services of a device did not become known.
     var unresolved: [String: Int] = [:]
     var searches: [String: AdapterSearch] = [:]
@@ -89,8 +91,8 @@ actor BlueZService {
     /// Adapters that rfkill was found to hold.
     var blocked: Set<String> = []
     var poweringOn: [String: Task<Void, Never>] = [:]
-    /// Links whose notifications ended, by device path.
-    var socketEnds: [String: Task<Void, Never>] = [:]
+    /// Links that are of no use any more, by device path.
+    var endings: [String: Task<Void, Never>] = [:]
 
     /// `staysOpen`: until ``close()``, not only as long as somebody needs it.
     init(loop: EventLoop, log: LogSink, busAddress: String, staysOpen: Bool = false) {
@@ -279,6 +281,7 @@ actor BlueZService {
         isAgentRegistered = false
         lossReasons = [:]
         gattChanges = [:]
+        knownServices = [:]
         blocked = []
         for (path, link) in links {
             endLink(
