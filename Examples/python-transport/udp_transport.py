@@ -27,10 +27,10 @@ import sys
 HEAD = struct.Struct("<BBHiQQ")                          # kind, flags, 0, code, link, cookie
 LONGEST, MORE = 65536 - HEAD.size, 1
 HELLO, PING, PONG = 1, 2, 3
-START, STOP, CONNECT, DISCONNECT, SEND, CREDIT, SCAN, MANAGE, CANCEL, DIAGNOSE, VALIDATE, FORGET = range(16, 28)
+START, STOP, CONNECT, DISCONNECT, SEND, CREDIT, SCAN, MANAGE, CANCEL, DIAGNOSE, VALIDATE, FORGET, IDENTIFY = range(16, 29)
 (REFUSED, STARTED, STOPPED, LINK_UP, LINK_DOWN, SENT, FRAME, FOUND, METRIC, LINK_EVENT, SCANNED, MANAGED, DIAGNOSTICS,
- VALIDATED, LOG) = range(64, 79)
-DOCUMENTS = {HELLO, START, CONNECT, MANAGE, VALIDATE, MANAGED, DIAGNOSTICS, VALIDATED}
+ VALIDATED, LOG, FRAMES, IDENTIFIED) = range(64, 81)
+DOCUMENTS = {HELLO, START, CONNECT, MANAGE, VALIDATE, IDENTIFY, MANAGED, DIAGNOSTICS, VALIDATED}
 # Statuses and the like, those of meshhost_transport.h, and a level of syslog.
 OK, ECLOSED, EINVAL, ENOSUP, EIO, EREFUSED, EHOST, ECANCELED = 0, -1, -2, -3, -4, -8, -9, -15
 EVENT_PHASE, PHASE_CONNECTING, PHASE_CONNECTED, INFO = 1, 2, 7, 6
@@ -74,7 +74,7 @@ class Udp:
 
     HELLO = {
         "protocols": [1], "name": "udp", "version": "1.0.0", "vendor": "meshhost examples", "license": "Apache-2.0",
-        "capabilities": ["multilink", "network"], "validates": True,
+        "capabilities": ["multilink", "network"], "validates": True, "identifies": True,
         "options": [
             {"name": "host", "type": "string", "help": "Where datagrams go: a name or an address."},
             {"name": "port", "type": "int", "help": "The port there."},
@@ -110,6 +110,10 @@ class Udp:
             self.wire.say(PONG)
         elif kind == VALIDATE:
             self.wire.document(VALIDATED, self.problems(json.loads(payload)), cookie=cookie)
+        elif kind == IDENTIFY:
+            # Two devices with one text would take the link from each other.
+            options = json.loads(payload)
+            self.wire.say(IDENTIFIED, f"{options['host'].lower()}:{options['port']}".encode(), cookie=cookie)
         elif kind == START:
             request = json.loads(payload)
             self.limits = request["frames"], request["bytes"]

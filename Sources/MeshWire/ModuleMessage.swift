@@ -41,6 +41,7 @@ public struct ModuleMessage: Sendable, Hashable {
         case diagnose = 25
         case validate = 26
         case forget = 27
+        case identify = 28
         // From the module.
         case refused = 64
         case started = 65
@@ -58,6 +59,7 @@ public struct ModuleMessage: Sendable, Hashable {
         case validated = 77
         case log = 78
         case frames = 79
+        case identified = 80
     }
 
     /// Flags of a head.
@@ -139,10 +141,10 @@ extension ModuleMessage.Kind {
         switch self {
         case .hello: true
         case .ping, .start, .stop, .connect, .disconnect, .send, .credit, .scan, .manage, .cancel, .diagnose, .validate,
-            .forget:
+            .forget, .identify:
             sender == .host
         case .pong, .refused, .started, .stopped, .linkUp, .linkDown, .sent, .frame, .found, .metric, .linkEvent,
-            .scanned, .managed, .diagnostics, .validated, .log, .frames:
+            .scanned, .managed, .diagnostics, .validated, .log, .frames, .identified:
             sender == .module
         }
     }
@@ -150,9 +152,10 @@ extension ModuleMessage.Kind {
     /// Whether the payload is a document, which may be sent in parts.
     public var isDocument: Bool {
         switch self {
-        case .hello, .start, .connect, .scan, .manage, .validate, .managed, .diagnostics, .validated: true
+        case .hello, .start, .connect, .scan, .manage, .validate, .identify, .managed, .diagnostics, .validated: true
         case .ping, .pong, .stop, .disconnect, .send, .credit, .cancel, .diagnose, .forget, .refused, .started,
-            .stopped, .linkUp, .linkDown, .sent, .frame, .found, .metric, .linkEvent, .scanned, .log, .frames:
+            .stopped, .linkUp, .linkDown, .sent, .frame, .found, .metric, .linkEvent, .scanned, .log, .frames,
+            .identified:
             false
         }
     }
@@ -165,12 +168,12 @@ extension ModuleMessage.Kind {
     /// How many bytes the payload may have.
     var payload: ClosedRange<Int> {
         switch self {
-        case .hello, .start, .connect, .scan, .manage, .validate, .managed, .diagnostics, .validated, .found:
+        case .hello, .start, .connect, .scan, .manage, .validate, .identify, .managed, .diagnostics, .validated, .found:
             0...(ModuleMessage.maximumLength - ModuleMessage.headLength)
         case .send, .frame: 1...ModuleMessage.maximumFrame
         case .frames: 3...(ModuleMessage.maximumLength - ModuleMessage.headLength)
         // Text for people.
-        case .refused, .started, .linkUp, .linkDown, .scanned, .metric, .log: 0...4_096
+        case .refused, .started, .linkUp, .linkDown, .scanned, .metric, .log, .identified: 0...4_096
         case .ping, .pong, .stop, .disconnect, .credit, .cancel, .diagnose, .forget, .stopped, .sent, .linkEvent:
             0...0
         }

@@ -211,6 +211,18 @@ async def a_programs_options_are_checked_with_their_place(rig):
     assert status == 78 and 'did you mean "port"' in out + err, out + err
 
 
+async def two_devices_of_a_module_of_its_own_that_are_one_are_an_error(rig):
+    host = Host(rig)
+    host.configure(_command("udp", EXAMPLE), table("module.tcp", isolation="process"),
+                   *(device(name, module, protocol="none", host=address, port=5000)
+                     for module in ("udp", "tcp")
+                     for name, address in ((f"{module}-a", "radio.example"), (f"{module}-b", "Radio.example"))))
+    status, out, err = await host.cli("check", "--config", host.config)
+    equal(status, 78, "status of check")
+    for module in ("udp", "tcp"):
+        assert f"{module}-a" in out + err and "radio.example:5000" in out + err, out + err
+
+
 async def a_program_that_is_none_is_refused_with_its_words(rig):
     folder = _folder(rig, "programs")
     cases = {

@@ -58,6 +58,21 @@ import Testing
         try await thread.shutDown()
     }
 
+    @Test func `a program is asked which device options mean if it says that it can tell`() async throws {
+        let folder = TemporaryFolder()
+        let thread = LoopThread()
+        let silent = TemporaryFolder()
+        try await LoopActor(thread.loop).run { _ in
+            let options: [String: JSONValue] = ["host": "Radio.example", "port": 9, "largest": 176]
+            let program = try Self.program(folder)
+            #expect(program.identity(options) == "radio.example:9")
+            // One that is older than the question would not expect it.
+            let older = try Self.program(silent, "del Udp.HELLO['identifies']\n")
+            #expect(older.identity(options) == nil)
+        }
+        try await thread.shutDown()
+    }
+
     @Test(arguments: [
         // Frames that nobody takes, until one is more than the credit.
         ("surplus", "for _ in range(1025): self.wire.say(FRAME, b'f', link=link)", "sends frames beyond its credit"),

@@ -294,17 +294,25 @@ import Testing
             await bench.factory.shutDown()
         }
     }
-    @Test func `which device options mean crosses`() async throws {
+
+    @Test(arguments: [false, true])
+    func `which device options mean crosses`(isApart: Bool) async throws {
         try await onLoop { actor in
-            let bench = try Bench("scripted", actor.loop)
+            func make(_ name: String) throws -> Bench {
+                isApart ? try Bench(isolated: name, actor.loop) : try Bench(name, actor.loop)
+            }
+            let bench = try make("scripted")
             let identity = { (written: [String: JSONValue]) in
                 bench.factory.identity(bench.factory.check(written).values)
             }
             #expect(identity(["address": "AA:3", "script": "burst"]) == "aa:3")
             #expect(identity(["address": "aa:3"]) == "aa:3")
             #expect(identity([:]) == nil)
+            // A text for which the wire has no room is none, and not a part of it.
+            let long = String(repeating: "a", count: 5_000)
+            #expect(identity(["address": .string(long)]) == (isApart ? nil : long))
             // A module of ABI 1.1 does not say.
-            let rude = try Bench("rude", actor.loop)
+            let rude = try make("rude")
             #expect(rude.factory.identity(rude.factory.check([:]).values) == nil)
             await rude.factory.shutDown()
             await bench.factory.shutDown()

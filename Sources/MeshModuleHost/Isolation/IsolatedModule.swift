@@ -19,8 +19,12 @@ public final class IsolatedModule: HostedModule, @unchecked Sendable {
     private let hello: ModuleHello
     /// Who may start processes, and those that run.
     let supervisor: ModuleSupervisor
-    /// What it said of options. Asking costs a process.
-    private let verdicts = Mutex<[Data: [OptionIssue]]>([:])
+    /// What it said of one device's options. Asking costs a process.
+    private struct Verdict {
+        var issues: [OptionIssue] = []
+        var identity: String?
+    }
+    private let verdicts = Mutex<[Data: Verdict]>([:])
     private static let verdictLimit = 1_024
 
     /// The module that a config calls `name`; nil: whatever it calls itself. Checks its file as ``ModuleLoader`` does, and
@@ -74,22 +78,32 @@ public final class IsolatedModule: HostedModule, @unchecked Sendable {
 
     func validate(_ options: [String: JSONValue]) -> [OptionIssue] {
         guard hello.validates else { return [] }
-        let document = JSONValue.object(options).serialized()
-        if let known = verdicts.withLock({ $0[document] }) { return known }
         do throws(ModuleRefusal) {
-            var probe = try ModuleProbe(launch)
-            _ = try probe.hello(name: descriptor.name)
-            let issues = try probe.validate(options)
-            verdicts.withLock { if $0.count < Self.verdictLimit { $0[document] = issues } }
-            return issues
+            return try verdict(on: options).issues
         } catch {
             return [OptionIssue(option: "", message: "the options could not be checked: \(error.description)")]
         }
     }
 
-    /// Not asked: that would cost a process for each device at each check. Two devices that are one fight at run time, and say
-    /// so.
-    func identity(_ options: [String: JSONValue]) -> String? { nil }
+    /// Two devices that are one and are not told here fight at run time, and say so: no answer is no reason to refuse.
+    func identity(_ options: [String: JSONValue]) -> String? {
+        guard hello.identifies else { return nil }
+        return (try? verdict(on: options))?.identity
+    }
+
+    /// Asks for all at once, so that a check costs one process for each device.
+    private func verdict(on options: [String: JSONValue]) throws(ModuleRefusal) -> Verdict {
+        let document = JSONValue.object(options).serialized()
+        if let known = verdicts.withLock({ $0[document] }) { return known }
+        var probe = try ModuleProbe(launch)
+        _ = try probe.hello(name: descriptor.name)
+        var verdict = Verdict()
+        if hello.validates { verdict.issues = try probe.validate(options) }
+        // Only of options that have nothing wrong is it asked which device they mean.
+        if hello.identifies, verdict.issues.isEmpty { verdict.identity = try probe.identity(options) }
+        verdicts.withLock { if $0.count < Self.verdictLimit { $0[document] = verdict } }
+        return verdict
+    }
 
     func settled() async {
         await supervisor.settled()

@@ -14,6 +14,8 @@ struct ModuleHello: Sendable {
     var url: String?
     /// Whether it judges options beyond their table.
     var validates: Bool
+    /// Whether it says which device options mean.
+    var identifies: Bool
 
     /// The words of the capabilities, by their bit in the ABI.
     static let capabilities = [
@@ -42,7 +44,7 @@ struct ModuleHello: Sendable {
             "protocols": [.int(ModuleMessage.version)], "name": .string(descriptor.name),
             "version": .string(descriptor.version), "vendor": .string(descriptor.vendor),
             "license": .string(descriptor.license), "abi": .string(module.abi),
-            "validates": .bool(module.ops.validate != nil),
+            "validates": .bool(module.ops.validate != nil), "identifies": .bool(module.ops.identity != nil),
         ]
         if let url = module.url { hello["url"] = .string(url) }
         // What needs a function that is missing is no capability.
@@ -110,6 +112,7 @@ struct ModuleHello: Sendable {
         abi = hello["abi"] == nil ? "\(ModuleMessage.version)" : try text("abi")
         url = hello["url"] == nil ? nil : try text("url")
         validates = hello["validates"] == true
+        identifies = hello["identifies"] == true
         let rows = hello["options"]?.arrayValue ?? []
         guard rows.count <= ModuleDescription.optionLimit else { throw refusal("its option table is too long") }
         for (index, row) in rows.enumerated() {

@@ -112,6 +112,16 @@ struct ModuleProbe: ~Copyable {
         return issues.compactMap { OptionIssue(ofModule: $0) }
     }
 
+    /// Which device these options mean, as one text; after ``hello(name:)``. Nil where it does not say.
+    mutating func identity(_ options: [String: JSONValue]) throws(ModuleRefusal) -> String? {
+        let document = JSONValue.object(options).serialized()
+        guard document.count <= ModuleMessage.maximumLength - ModuleMessage.headLength else { return nil }
+        send(ModuleMessage(.identify, cookie: 2), document)
+        let (_, answer) = try answer([.identified])
+        let text = String(decoding: answer, as: UTF8.self).singleLine
+        return text.isEmpty ? nil : text
+    }
+
     private func send(_ head: ModuleMessage, _ document: Data) {
         // What does not get through is not answered.
         withUnsafeTemporaryAllocation(byteCount: ModuleMessage.headLength, alignment: 8) { bytes in

@@ -251,9 +251,9 @@ final class ProcessBackend: ModuleBackend {
         case .managed: inbox.managed(head.cookie, head.code, Data(payload))
         case .diagnostics: answer(head.cookie, Data(payload))
         case .log: note(LogLevel(abiValue: head.code), text(payload))
-        case .validated: break
+        case .validated, .identified: break
         case .ping, .start, .stop, .connect, .disconnect, .send, .credit, .scan, .manage, .cancel, .diagnose, .validate,
-            .forget:
+            .forget, .identify:
             assertionFailure("the decoder lets only what a module may say pass")
         }
     }

@@ -93,6 +93,10 @@ final class RunnerSession {
         case .validate:
             let issues = module.validate(object(payload))
             answer(.validated, cookie: head.cookie, JSONValue.array(issues.map(\.ofModule)).serialized())
+        case .identify:
+            // A text that is too long would be cut, and then be another device's, too.
+            let identity = module.identity(object(payload)).flatMap { $0.utf8.count <= 4_096 ? $0 : nil } ?? ""
+            socket?.send(ModuleMessage(.identified, cookie: head.cookie), Data(identity.utf8))
         case .start: start(object(payload))
         case .stop: stop()
         case .connect: connect(head.link, object(payload))
@@ -111,7 +115,7 @@ final class RunnerSession {
         case .cancel: _ = backend?.cancelManage(head.cookie)
         case .diagnose: answer(.diagnostics, cookie: head.cookie, backend?.diagnostics() ?? Data("{}".utf8))
         case .pong, .refused, .started, .stopped, .linkUp, .linkDown, .sent, .frame, .found, .metric, .linkEvent,
-            .scanned, .managed, .diagnostics, .validated, .log, .frames:
+            .scanned, .managed, .diagnostics, .validated, .log, .frames, .identified:
             assertionFailure("the decoder lets only what a host may say pass")
         }
     }
