@@ -13,11 +13,11 @@ public import MeshTransportAPI
 /// ```
 /// linkOpened
 /// linkEstablished ──────────────(returns: the device is ready)
-///      frameReceived, frameReceived, …                        linkLost
+///      frameReceived, frameReceived, …                        linkLost, linkEnded
 /// ```
 ///
 /// ``frameReceived(_:)`` may come before ``linkEstablished(_:)`` has returned, and is where the handshake's answers arrive.
-/// After ``linkLost(reason:)`` was called, nothing comes until the next ``linkOpened(_:)``.
+/// After ``linkLost(reason:)`` was called, no frame comes until the next ``linkOpened(_:)``, which waits for ``linkEnded()``.
 public protocol LinkSession: Sendable {
     /// The link is up. A plain call on the loop's thread, so that it comes before the first frame whatever is queued.
     func linkOpened(_ link: EstablishedLink)
@@ -31,8 +31,12 @@ public protocol LinkSession: Sendable {
     func frameReceived(_ frame: Data)
 
     /// The link is gone, also after a handshake that failed. Everybody who waits gets an answer. `reason` is nil where this
-    /// host ended it.
-    func linkLost(reason: MeshError?) async
+    /// host ended it. A plain call on the loop's thread, so that no frame comes between it and what it changes.
+    func linkLost(reason: MeshError?)
+
+    /// The transport has closed the link, and with it each send that was under way. Returns when nothing that the session
+    /// did for this link is left.
+    func linkEnded() async
 }
 
 /// A link that is up, as a session sees it.
@@ -84,5 +88,6 @@ public struct DrainSession: LinkSession {
     public func linkOpened(_ link: EstablishedLink) {}
     public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {}
     public func frameReceived(_ frame: Data) {}
-    public func linkLost(reason: MeshError?) async {}
+    public func linkLost(reason: MeshError?) {}
+    public func linkEnded() async {}
 }

@@ -35,6 +35,15 @@ extension ReconnectionCoordinator {
         let generation: UInt64
         /// Connects and serves; cancelling it ends the link.
         let work: Task<Served, Never>
+        let gate: FrameGate
+    }
+
+    /// What the frames of one link go through to its session: a transport hands them over until it has ended the link, a
+    /// session takes none once it was told of the end. Used on the loop's thread only: that is what makes it Sendable.
+    final class FrameGate: @unchecked Sendable {
+        private(set) var isOpen = true
+
+        func close() { isOpen = false }
     }
 
     /// How an attempt or link ended.
@@ -50,8 +59,9 @@ extension ReconnectionCoordinator {
         device.facts.reset()
         let name = device.name
         // Frames come from an `AsyncStream`, whose inside belongs to no actor: it shall stay on the loop.
-        let work = Task(executorPreference: loop.taskExecutor) { await self.serve(name, generation) }
-        device.attempt = Attempt(generation: generation, work: work)
+        let gate = FrameGate()
+        let work = Task(executorPreference: loop.taskExecutor) { await self.serve(name, generation, gate) }
+        device.attempt = Attempt(generation: generation, work: work, gate: gate)
         runningTasks += 1
         Task(executorPreference: loop.taskExecutor) {
             let served = await work.value
@@ -60,7 +70,7 @@ extension ReconnectionCoordinator {
     }
 
     /// Connects, then serves the link until it ends. Returns when no task of it is left; the transport is not told yet.
-    private func serve(_ name: String, _ generation: UInt64) async -> Served {
+    private func serve(_ name: String, _ generation: UInt64, _ gate: FrameGate) async -> Served {
         guard let device = devices[name] else { return Served() }
         let session = device.settings.session
         do {
@@ -76,7 +86,7 @@ extension ReconnectionCoordinator {
                 giveUp: { [weak self, loop] reason in
                     loop.perform { self?.assumeIsolated { $0.linkGivenUp(name, generation, reason) } }
                 })
-            let reason = await serve(link, frames, session, device)
+            let reason = await serve(link, frames, through: gate, session, device)
             return Served(session: session, reason: reason)
         } catch {
             let error = MeshError(wrapping: error).adding(device: name, operation: "connect")
@@ -86,22 +96,20 @@ extension ReconnectionCoordinator {
 
     /// Hands frames to the session until there are no more, with the handshake beside it. The reason of the end.
     private func serve(
-        _ link: EstablishedLink, _ frames: AsyncStream<Data>, _ session: any LinkSession, _ device: Device
+        _ link: EstablishedLink, _ frames: AsyncStream<Data>, through gate: FrameGate, _ session: any LinkSession,
+        _ device: Device
     ) async -> MeshError? {
         session.linkOpened(link)
         let handshake = Task.immediate(executorPreference: loop.taskExecutor) { await self.shakeHands(link, session) }
-        if let direct = link.direct {
-            // By plain calls; the stream then only tells the end of the link.
-            await direct.deliverFrames { [events, device = link.device] frame in
-                events.publish(.frameReceived, device: device, .frame(frame))
-                session.frameReceived(frame)
-                return true
-            }
-        }
-        for await frame in frames {
-            events.publish(.frameReceived, device: link.device, .frame(frame))
+        let deliver: @Sendable (Data) -> Bool = { [events, device = link.device] frame in
+            guard gate.isOpen else { return false }
+            events.publish(.frameReceived, device: device, .frame(frame))
             session.frameReceived(frame)
+            return true
         }
+        // By plain calls; the stream then only tells the end of the link.
+        if let direct = link.direct { await direct.deliverFrames(to: deliver) }
+        for await frame in frames { _ = deliver(frame) }
         // The stream may have ended first: the handshake has nothing to wait for any more.
         handshake.cancel()
         let failure = await handshake.value
@@ -140,12 +148,15 @@ extension ReconnectionCoordinator {
     }
 
     /// Cleans up after an attempt or link; only then may the machine hear that it has ended.
+    ///
+    /// The session hears of the end first, and can do nothing on the link from then on; what it has under way there ends with
+    /// the transport's link, so it is waited for last.
     private func finish(_ device: Device, _ generation: UInt64, _ served: Served) async {
         let wasAskedFor = machine.snapshot(device.name, now: loop.now)?.phase == .ending
-        if let session = served.session {
-            await session.linkLost(reason: wasAskedFor ? nil : served.reason)
-        }
+        device.attempt?.gate.close()
+        served.session?.linkLost(reason: wasAskedFor ? nil : served.reason)
         await device.transport?.disconnect()
+        await served.session?.linkEnded()
         device.attempt = nil
         device.facts.reset()
         device.phase = .idle

@@ -14,6 +14,8 @@ public import FoundationEssentials
 ///   then throws ``MeshError/Code-swift.struct/cancelled`` only after everything it began has ended.
 /// - `disconnect` may be called at any time, any number of times; when it returns, the stream that `receivedData` gave
 ///   for this connection has finished and nothing more is delivered.
+/// - A `send` that is under way when the link ends, by `disconnect` or by itself, ends with it: it throws, and waits for no
+///   answer of the peer any more.
 /// - When the link is lost, `LinkEvent.down` is reported first, then the stream finishes.
 /// - After `disconnect` or a loss, `connect` may be called again; it starts a new stream.
 public protocol MeshTransport: Sendable {

@@ -168,5 +168,9 @@ actor ScriptedSession: LinkSession {
         told.assumeIsolated { $0.put(.frame(String(decoding: frame, as: UTF8.self))) }
     }
 
-    func linkLost(reason: MeshError?) async { await told.put(.lost(reason)) }
+    nonisolated func linkLost(reason: MeshError?) {
+        told.assumeIsolated { $0.put(.lost(reason)) }
+    }
+
+    func linkEnded() async {}
 }

@@ -20,6 +20,8 @@ actor AnsweringRadio: MeshTransport {
     /// What `send` throws in place of sending; nil to send.
     var sendFailure: MeshError?
     private var isAway = false
+    private var isSwallowing = false
+    private var swallowed: [CheckedContinuation<Void, Never>] = []
     /// What the next connection carries at most.
     var maximumFrame = 176
 
@@ -63,8 +65,21 @@ actor AnsweringRadio: MeshTransport {
     func vanish() {
         guard frames != nil else { return }
         linkEvents(.down(reason: MeshError(.linkClosedByPeer, "the radio went away")))
+        close()
+    }
+
+    private func close() {
         frames?.finish()
         frames = nil
+        isSwallowing = false
+        let senders = swallowed
+        swallowed = []
+        for sender in senders { sender.resume() }
+    }
+
+    /// Until the end of this link frames are taken and their sends do not return.
+    func swallowFrames() {
+        isSwallowing = true
     }
 
     /// From now on nothing answers a connect, or something does again.
@@ -82,8 +97,7 @@ actor AnsweringRadio: MeshTransport {
     func disconnect() {
         guard frames != nil else { return }
         linkEvents(.down(reason: nil))
-        frames?.finish()
-        frames = nil
+        close()
     }
 
     func failSends(_ error: MeshError?) {
@@ -97,6 +111,10 @@ actor AnsweringRadio: MeshTransport {
     func send(_ data: Data) async throws {
         if let sendFailure { throw sendFailure }
         received.append(data)
+        if isSwallowing {
+            await withCheckedContinuation { if frames == nil { $0.resume() } else { swallowed.append($0) } }
+            throw MeshError(.linkClosed, "the link was ended before the frame was done")
+        }
         if data == Data([0x0A]), !messages.isEmpty {
             frames?.yield(messages.removeFirst())
             return

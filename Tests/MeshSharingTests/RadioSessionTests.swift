@@ -85,6 +85,30 @@ struct RadioSessionTests {
         }
     }
 
+    @Test(.timeLimit(.minutes(20)))
+    func `a frame that the transport is never done with does not hold up the link's end`()
+        async throws
+    {
+        var lane = CommandLaneConfiguration()
+        lane.replyTimeout = .milliseconds(50)
+        lane.fenceTimeout = .milliseconds(50)
+        lane.fenceSilence = .milliseconds(1)
+        try await SharingBench.run(lane: lane) { bench in
+            let client = try await bench.client()
+            let radio = bench.radio
+            let ready = bench.bus.subscribe(EventFilter(types: ["link.ready"]))
+            _ = try await bench.event("link.down") {
+                await radio.swallowFrames()
+                // Unanswered, as the fences after it: the radio is taken for dead.
+                let answer = try await client.ask(Self.getCore)
+                #expect(answer == Self.badState)
+            }
+            var events = ready.makeAsyncIterator()
+            _ = await events.next()
+            #expect(await !client.isClosed)
+        }
+    }
+
     @Test func `a command in flight when the radio vanishes gets an error`() async throws {
         try await SharingBench.run { bench in
             let client = try await bench.client()

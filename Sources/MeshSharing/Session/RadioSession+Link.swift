@@ -43,10 +43,18 @@ extension RadioSession: LinkSession {
         pump()
     }
 
-    /// The link is gone: who waits for the radio gets an error frame, a send may wait a little, clients stay.
-    public func linkLost(reason: MeshError?) async {
+    /// The link is gone: who waits for the radio gets an error frame, a send may wait a little, clients stay. On the loop.
+    public nonisolated func linkLost(reason: MeshError?) {
+        assumeIsolated { $0.lost(reason) }
+    }
+
+    private func lost(_ reason: MeshError?) {
         link = nil
         closeLane(MeshError(.notConnected, "the radio went away", cause: reason))
+    }
+
+    /// Waits for what was under way on the link: sends, and tasks that asked the radio.
+    public func linkEnded() async {
         await withCheckedContinuation { continuation in
             if workUnderWay > 0 { workEnded = continuation } else { continuation.resume() }
         }

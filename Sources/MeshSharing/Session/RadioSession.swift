@@ -57,7 +57,7 @@ public actor RadioSession {
     var maximumFrame = Int.max
     /// Sends that the transport did not take at once; what comes later has to wait behind them.
     var sendsUnderWay = 0
-    /// Those sends and the tasks of the present link that have not ended; ``linkLost(reason:)`` waits for them.
+    /// Those sends and the tasks of the present link that have not ended; ``linkEnded()`` waits for them.
     var workUnderWay = 0
     var workEnded: CheckedContinuation<Void, Never>?
     /// Whether clients' commands go to the radio: the handshake is over.
