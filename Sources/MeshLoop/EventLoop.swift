@@ -72,8 +72,20 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     public convenience init(time: LoopTime = .monotonic) {
         let uv = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
         let status = uv_loop_init(uv)
-        precondition(status == 0, "uv_loop_init: \(LoopError(status: status, operation: "loop"))")
+        // With a message in release builds too, and at the start of a program: it has no descriptors to begin with.
+        if status != 0 { fatalError("no event loop: \(LoopError(status: status, operation: "uv_loop_init"))") }
         self.init(uv: uv, ownsLoop: true, time)
+    }
+
+    /// A loop that has been shut down before anything happened on it, for the calling thread: for what is made on a loop and
+    /// only asked something. It takes no descriptor.
+    public static func closed() -> EventLoop {
+        let loop = EventLoop(uv: .allocate(capacity: 1), ownsLoop: true, .monotonic, isClosed: true)
+        loop.wakeUp.deallocate()
+        loop.beforePoll.deallocate()
+        loop.afterPoll.deallocate()
+        loop.moreToDo.deallocate()
+        return loop
     }
 
     /// A loop that somebody else runs: inside a module, the host's. Call on the loop's thread, and ``shutDown()`` when
@@ -82,7 +94,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         self.init(uv: uvLoop.assumingMemoryBound(to: uv_loop_t.self), ownsLoop: false, .monotonic)
     }
 
-    private init(uv: UnsafeMutablePointer<uv_loop_t>, ownsLoop: Bool, _ time: LoopTime) {
+    private init(
+        uv: UnsafeMutablePointer<uv_loop_t>, ownsLoop: Bool, _ time: LoopTime, isClosed: Bool = false
+    ) {
         self.uv = uv
         self.ownsLoop = ownsLoop
         virtualTime = time == .virtual ? VirtualTime() : nil
@@ -92,6 +106,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         afterPoll = .allocate(capacity: 1)
         moreToDo = .allocate(capacity: 1)
         readBuffer = .allocate(byteCount: 65_536, alignment: 16)
+        self.isClosed = isClosed
+        if isClosed { return remote.withLock { $0.isOpen = false } }
         uv_async_init(uv, wakeUp) { EventLoop.of($0)?.drain() }
         uv_prepare_init(uv, beforePoll)
         uv_check_init(uv, afterPoll)

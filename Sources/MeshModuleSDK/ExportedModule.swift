@@ -55,8 +55,8 @@ public final class ExportedModule: Sendable {
         storage.initialize(to: Storage(info: info, module: UnsafeRawPointer(Unmanaged.passRetained(self).toOpaque())))
     }
 
-    /// A module that is described by a factory. The factory is made on a loop that exists for that moment; it must not
-    /// do anything with it, as factories do not.
+    /// A module that is described by a factory. The factory is made on a loop that is closed, on which nothing can be done:
+    /// it must not try, as factories do not.
     public convenience init(makeFactory: @escaping @Sendable (EventLoop, LogSink) -> any TransportFactory) {
         self.init(
             Self.ask(makeFactory) { $0.descriptor },
@@ -67,10 +67,8 @@ public final class ExportedModule: Sendable {
     private static func ask<Answer>(
         _ makeFactory: (EventLoop, LogSink) -> any TransportFactory, _ question: (any TransportFactory) -> Answer
     ) -> Answer {
-        let loop = EventLoop()
-        // Nothing was done on it, so nothing can have been left open.
-        defer { try? loop.shutDown() }
-        return question(makeFactory(loop, .none))
+        // Asked at any time, also when no descriptor is left to open one with.
+        question(makeFactory(.closed(), .none))
     }
 
     /// The module that the entry function of this image describes.

@@ -158,6 +158,12 @@ struct LoopTests {
         gate.open()
     }
 
+    @Test func `a closed loop takes no descriptor, and goes without a trace`() {
+        // No other test of this suite need hold still: a loop takes some, each of these would.
+        let loops = (0..<5_000).map { _ in EventLoop.closed() }
+        #expect(loops.allSatisfy { $0.isOnLoop && $0.openHandles == [] })
+    }
+
     @Test func `a dropped timer does not fire`() async throws {
         try await onLoop { actor in
             var timer: LoopTimer? = LoopTimer(actor.loop)
