@@ -29,7 +29,7 @@ public final class ModuleTransportFactory: TransportScanning {
         self.init(hosting: module, loop: loop, log: log, settings: settings)
     }
 
-    private init(hosting module: any HostedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings) {
+    init(hosting module: any HostedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings) {
         descriptor = module.descriptor
         self.module = module
         self.loop = loop
@@ -66,7 +66,7 @@ public final class ModuleTransportFactory: TransportScanning {
             throw MeshError(.notSupported, "module \(descriptor.name) cannot look for devices")
         }
         return try await LoopActor(loop).run { [instances] _ in
-            try instances.sharedInstance().scan(["devices": .array(devices.map(\.json))])
+            try await instances.scan(["devices": .array(devices.map(\.json))])
         }
     }
 
