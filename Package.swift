@@ -214,7 +214,10 @@ let package = Package(
             ]),
         tests(
             "MeshDaemonTests",
-            ["MeshDaemon", "MeshConfig", "MeshRuntime", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
+            [
+                "MeshDaemon", "MeshConfig", "MeshRuntime", "MeshModuleHost", "MeshWire", "MeshTransportAPI", "MeshLoop",
+                "MeshTestSupport",
+            ]),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11,

@@ -16,11 +16,11 @@ public final class IsolatedModule: HostedModule, @unchecked Sendable {
     let launch: ModuleLaunch
     /// Which files it was made of: another module lies at the same place when they change.
     private let files: [ModuleFile.Version]
-    private let hello: ModuleHello
+    let hello: ModuleHello
     /// Who may start processes, and those that run.
     let supervisor: ModuleSupervisor
     /// What it said of options. Asking costs a process.
-    private let verdicts = Mutex<[Data: [OptionIssue]]>([:])
+    private let verdicts = Mutex<[OptionQuestion: [OptionIssue]]>([:])
     private static let verdictLimit = 1_024
 
     /// The module that a config calls `name`. Checks its file as ``ModuleLoader`` does, and starts a process to ask what it
@@ -71,19 +71,18 @@ public final class IsolatedModule: HostedModule, @unchecked Sendable {
         supervisor.reset()
     }
 
+    /// What it has said when it was asked. Options that nobody has asked it about, such as those with a secret that is new, it
+    /// judges when it gets them.
     func validate(_ options: [String: JSONValue]) -> [OptionIssue] {
-        guard hello.validates else { return [] }
-        let document = JSONValue.object(options).serialized()
-        if let known = verdicts.withLock({ $0[document] }) { return known }
-        do throws(ModuleRefusal) {
-            var probe = try ModuleProbe(launch)
-            _ = try probe.hello(name: descriptor.name)
-            let issues = try probe.validate(options)
-            verdicts.withLock { if $0.count < Self.verdictLimit { $0[document] = issues } }
-            return issues
-        } catch {
-            return [OptionIssue(option: "", message: "the options could not be checked: \(error.description)")]
-        }
+        hello.validates ? verdict(OptionQuestion(options)) ?? [] : []
+    }
+
+    func verdict(_ question: OptionQuestion) -> [OptionIssue]? {
+        verdicts.withLock { $0[question] }
+    }
+
+    func remember(_ question: OptionQuestion, _ issues: [OptionIssue]) {
+        verdicts.withLock { if $0.count < Self.verdictLimit { $0[question] = issues } }
     }
 
     /// Not asked: that would cost a process for each device at each check. Two devices that are one fight at run time, and say
