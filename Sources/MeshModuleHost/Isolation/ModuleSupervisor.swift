@@ -85,8 +85,9 @@ final class ModuleSupervisor {
 
     /// Returns when no process is left.
     func settled() async {
-        guard let loop = processes.values.first?.loop else { return }
         await withCheckedContinuation { continuation in
+            // The last one may have ended since the caller looked.
+            guard let loop = processes.values.first?.loop else { return continuation.resume() }
             waiters.append(continuation)
             let timer = settleTimer ?? LoopTimer(loop)
             settleTimer = timer

@@ -162,12 +162,13 @@ final class ProcessBackend: ModuleBackend {
     }
 
     func diagnostics() async -> Data? {
-        guard isGreeted, machine.isUsable else { return nil }
-        lastInquiry += 1
-        let number = lastInquiry
-        let timer = LoopTimer(loop)
-        timer.schedule(after: Self.diagnosticsDeadline) { self.answer(number, nil) }
-        return await withCheckedContinuation { continuation in
+        await withCheckedContinuation { continuation in
+            // It may end before this runs: then nobody is left who would answer.
+            guard isGreeted, machine.isUsable else { return continuation.resume(returning: nil) }
+            lastInquiry += 1
+            let number = lastInquiry
+            let timer = LoopTimer(loop)
+            timer.schedule(after: Self.diagnosticsDeadline) { self.answer(number, nil) }
             inquiries[number] = Inquiry(continuation: continuation, timer: timer)
             ask(ModuleMessage(.diagnose, cookie: number))
         }
