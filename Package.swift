@@ -124,15 +124,15 @@ let package = Package(
         .executableTarget(name: "meshhost", dependencies: ["MeshDaemon"], swiftSettings: common),
         // modules
         swiftTarget(
-            "MeshTCPTransport", ["MeshTransportAPI", "MeshLoop", "MeshStream", "MeshWire"],
+            "MeshTCPTransport", ["MeshTransportAPI", "MeshLoop", "MeshStream"],
             path: "Plugins/TCP/TCPTransport"),
         moduleTarget("TCPModule", ["MeshTCPTransport"], path: "Plugins/TCP/TCPModule"),
         swiftTarget(
-            "MeshSerialTransport", ["MeshTransportAPI", "MeshLoop", "MeshStream", "MeshWire"],
+            "MeshSerialTransport", ["MeshTransportAPI", "MeshLoop", "MeshStream"],
             path: "Plugins/Serial/SerialTransport"),
         moduleTarget("SerialModule", ["MeshSerialTransport"], path: "Plugins/Serial/SerialModule"),
         swiftTarget(
-            "MeshMockTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire", "MeshCompanion"],
+            "MeshMockTransport", ["MeshTransportAPI", "MeshLoop", "MeshWire"],
             path: "Plugins/Mock/MockTransport"),
         moduleTarget("MockModule", ["MeshMockTransport"], path: "Plugins/Mock/MockModule"),
         swiftTarget(
@@ -226,7 +226,10 @@ let package = Package(
             ]),
         tests(
             "MeshDaemonTests",
-            ["MeshDaemon", "MeshConfig", "MeshRuntime", "MeshWire", "MeshTransportAPI", "MeshTestSupport"]),
+            [
+                "MeshDaemon", "MeshConfig", "MeshRuntime", "MeshModuleHost", "MeshWire", "MeshTransportAPI", "MeshLoop",
+                "MeshTestSupport",
+            ]),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11,

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshConfig
+internal import MeshLoop
 
 /// Where the config comes from; asked again for each reload.
 struct ConfigSource: Sendable {
@@ -9,9 +10,33 @@ struct ConfigSource: Sendable {
     var assignments: [String]
     var environment: [String: String]
 
-    /// Reads and checks everything. Modules that the config names are loaded to check their options.
+    /// Reads and checks everything. Modules that the config names are loaded, or asked in processes of their own, to check
+    /// their options. Waits for what they say: for when no loop turns.
     func read(_ catalog: ModuleCatalog) -> ConfigReading {
-        let input = ConfigInput.gathering(explicit: files, environment: environment, settings: assignments)
-        return HostConfig.reading(input) { catalog.lookUp($0) }
+        let input = gathered
+        let inquiry = ModuleInquiry()
+        while true {
+            let reading = HostConfig.reading(input) { catalog.lookUp($0, inquiry) }
+            guard let questions = inquiry.takeQuestions() else { return reading }
+            inquiry.learn(questions.ask())
+        }
+    }
+
+    /// The same while the loop serves others: files are read, and modules asked, beside it. Nil when the task was cancelled.
+    func read(
+        _ catalog: ModuleCatalog, beside loop: EventLoop, isolation: isolated (any Actor)? = #isolation
+    ) async -> ConfigReading? {
+        let input = await loop.blocking { gathered }
+        let inquiry = ModuleInquiry()
+        while true {
+            let reading = HostConfig.reading(input) { catalog.lookUp($0, inquiry) }
+            guard let questions = inquiry.takeQuestions() else { return reading }
+            guard let answers = await questions.ask(beside: loop) else { return nil }
+            inquiry.learn(answers)
+        }
+    }
+
+    private var gathered: ConfigInput {
+        ConfigInput.gathering(explicit: files, environment: environment, settings: assignments)
     }
 }

@@ -178,7 +178,9 @@ extension HostDaemon {
     }
 
     private func reloadConfig() async -> ReloadOutcome {
-        let reading = input.read(catalog)
+        guard let reading = await input.read(catalog, beside: loop) else {
+            return ReloadOutcome(isAccepted: false, report: ["ok": false, "errors": ["the daemon is stopping"]])
+        }
         for diagnostic in reading.diagnostics {
             let isError = diagnostic.severity == .error
             log(isError ? .error : .warning, diagnostic.rendered(showingSource: false))

@@ -25,7 +25,7 @@ extension HostDaemon {
     func pair(
         _ params: JSONValue, _ coordinator: ReconnectionCoordinator
     ) async throws(MeshError) -> JSONValue {
-        let target = try surroundings.target(try HostCommand.PairOptions(params, "pair"))
+        let target = try await surroundings.target(try HostCommand.PairOptions(params, "pair"))
         var answer: [String: JSONValue] = [
             "schema": "meshhost.pair/1", "device": target.device.map { .string($0) } ?? .null, "connected": false,
         ]
@@ -46,7 +46,7 @@ extension HostDaemon {
     func unpair(
         _ params: JSONValue, _ coordinator: ReconnectionCoordinator
     ) async throws(MeshError) -> JSONValue {
-        let target = try surroundings.target(try HostCommand.PairOptions(params, "unpair"))
+        let target = try await surroundings.target(try HostCommand.PairOptions(params, "unpair"))
         let wasBonded = try await paused(target, coordinator) { try await target.factory.unpair(target.settings) }
         return [
             "schema": "meshhost.unpair/1", "device": target.device.map { .string($0) } ?? .null,

@@ -31,7 +31,7 @@ actor LocalHost {
     }
 
     func pair(_ request: HostCommand.PairOptions) async throws(MeshError) -> JSONValue {
-        let target = try surroundings.target(request)
+        let target = try await surroundings.target(request)
         do {
             let report = try await target.factory.pair(target.settings)
             return [
@@ -44,7 +44,7 @@ actor LocalHost {
     }
 
     func unpair(_ request: HostCommand.PairOptions) async throws(MeshError) -> JSONValue {
-        let target = try surroundings.target(request)
+        let target = try await surroundings.target(request)
         do {
             return [
                 "schema": "meshhost.unpair/1", "device": target.device.map { .string($0) } ?? .null,

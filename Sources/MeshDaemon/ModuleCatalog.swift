@@ -38,11 +38,14 @@ final class ModuleCatalog {
         self.log = log
     }
 
-    /// What a config gets when it names a module.
-    func lookUp(_ request: ModuleRequest) -> ModuleLookup {
+    /// What a config gets when it names a module. One in a process of its own is not there before `inquiry` knows it, and
+    /// its word on options is that of `inquiry`.
+    func lookUp(_ request: ModuleRequest, _ inquiry: ModuleInquiry) -> ModuleLookup {
         let locator = loader(request.searchPath).locator
         do throws(ModuleRefusal) {
-            let factory = try factory(for: request, locator)
+            guard let factory = try factory(for: request, locator, inquiry) else {
+                return .unavailable(reason: "it has not said what it is")
+            }
             if factories[request.name] !== factory {
                 if let before = factories[request.name] {
                     replaced.append(before)
@@ -54,7 +57,7 @@ final class ModuleCatalog {
                 refusals[request.name] = nil
                 onChange?(factory.status)
             }
-            return .found(factory)
+            return .found(inquiry.asking(factory))
         } catch {
             let path = request.command?.first ?? request.path ?? locator.path(ofModule: request.name)
             let status = ModuleStatus(request.name, path: path, refusal: error)
@@ -64,10 +67,31 @@ final class ModuleCatalog {
         }
     }
 
-    /// The factory of a module as it lies there now: that which there is, or a new one.
+    /// The factory of a module, for one who uses it; it is asked what it is beside the loop.
+    func factory(
+        for request: ModuleRequest, isolation: isolated (any Actor)? = #isolation
+    ) async throws(MeshError) -> any TransportFactory {
+        let inquiry = ModuleInquiry()
+        while true {
+            let lookup = lookUp(request, inquiry)
+            guard let questions = inquiry.takeQuestions() else {
+                if case .unavailable(let reason) = lookup {
+                    throw MeshError(.moduleRefused, "module \"\(request.name)\" is not available: \(reason)")
+                }
+                return try factory(request.name)
+            }
+            guard let answers = await questions.ask(beside: loop) else {
+                throw MeshError(.cancelled, "module \"\(request.name)\" is not waited for any more")
+            }
+            inquiry.learn(answers)
+        }
+    }
+
+    /// The factory of a module as it lies there now: that which there is, or a new one. Nil for a module that is still to be
+    /// asked what it is.
     private func factory(
-        for request: ModuleRequest, _ locator: ModuleLocator
-    ) throws(ModuleRefusal) -> ModuleTransportFactory {
+        for request: ModuleRequest, _ locator: ModuleLocator, _ inquiry: ModuleInquiry
+    ) throws(ModuleRefusal) -> ModuleTransportFactory? {
         let before = factories[request.name]
         guard let launch = try launch(request, locator) else {
             let module = try loader(request.searchPath).load(
@@ -79,7 +103,9 @@ final class ModuleCatalog {
         if let before, let module = isolated[request.name], before.isHosting(module), module.isCurrent(launch) {
             return before
         }
-        let module = try IsolatedModule(request.name, launch)
+        guard let module = try inquiry.introduced(ModuleInquiry.Stranger(name: request.name, launch: launch)) else {
+            return nil
+        }
         module.onCrash { [weak self] in self?.onCrash?($0) }
         isolated[request.name] = module
         return ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
@@ -121,7 +147,7 @@ final class ModuleCatalog {
         return names
     }
 
-    /// The factory of a module that ``lookUp(_:)`` has found.
+    /// The factory of a module that ``lookUp(_:_:)`` has found.
     func factory(_ name: String) throws(MeshError) -> any TransportFactory {
         guard let factory = factories[name] else {
             throw MeshError(.moduleRefused, refusals[name]?.reason ?? "module \"\(name)\" is not loaded")

@@ -15,7 +15,7 @@ extension Surroundings {
 
     /// A configured device by its name or address, else the device with this address. Reads the secrets of a configured
     /// one.
-    func target(_ request: HostCommand.PairOptions) throws(MeshError) -> Target {
+    func target(_ request: HostCommand.PairOptions) async throws(MeshError) -> Target {
         let environment = TransportEnvironment(log: log.adding([("device", request.target)])) { _ in }
         if let device = device(request.target) {
             if let module = request.module, module != device.module {
@@ -23,12 +23,12 @@ extension Surroundings {
                     .invalidArgument, "device \"\(device.name)\" is configured for module \"\(device.module)\"")
             }
             if let reason = device.disabledReason { throw MeshError(.moduleRefused, reason) }
-            let factory = try pairing(device.module)
+            let factory = try await pairing(device.module)
             var settings = try TransportSettings(device, of: factory, secrets, environment)
             try settings.set(request, of: factory)
             return Target(factory: factory, settings: settings, device: device.name)
         }
-        let factory = try pairing(request.module ?? Self.radioModule)
+        let factory = try await pairing(request.module ?? Self.radioModule)
         guard factory.descriptor.options.contains(where: { $0.name == "address" }) else {
             throw MeshError(.notSupported, "devices of module \"\(factory.descriptor.name)\" have no address")
         }
@@ -46,8 +46,8 @@ extension Surroundings {
             ?? config.devices.first { $0.text(ofOption: "address")?.lowercased() == target.lowercased() }
     }
 
-    private func pairing(_ module: String) throws(MeshError) -> any TransportPairing {
-        let factory = try factory(module)
+    private func pairing(_ module: String) async throws(MeshError) -> any TransportPairing {
+        let factory = try await factory(module)
         guard factory.descriptor.capabilities.contains(.pairing), let pairing = factory as? any TransportPairing else {
             throw MeshError(.notSupported, "devices of module \"\(module)\" are not paired with")
         }

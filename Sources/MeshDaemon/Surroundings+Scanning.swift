@@ -15,7 +15,7 @@ extension Surroundings {
     /// any more. Through this module, or through those that configured devices use and that of radios, if it is there. A
     /// module that cannot look is told of with `scan.fail`.
     func scan(_ module: String?, for time: Duration) async throws(MeshError) -> AsyncStream<JSONValue> {
-        let factories = try scanners(module)
+        let factories = try await scanners(module)
         var searches: [Search] = []
         var failures: [JSONValue] = []
         for factory in factories {
@@ -62,9 +62,9 @@ extension Surroundings {
         return events
     }
 
-    private func scanners(_ module: String?) throws(MeshError) -> [any TransportScanning] {
+    private func scanners(_ module: String?) async throws(MeshError) -> [any TransportScanning] {
         if let module {
-            let factory = try factory(module)
+            let factory = try await factory(module)
             guard let scanner = factory.scanner else {
                 throw MeshError(.notSupported, "module \"\(module)\" cannot look for devices")
             }
@@ -73,7 +73,7 @@ extension Surroundings {
         var scanners: [any TransportScanning] = []
         for name in configuredModules + [Self.radioModule]
         where !scanners.contains(where: { $0.descriptor.name == name }) {
-            if let scanner = (try? factory(name))?.scanner { scanners.append(scanner) }
+            if let scanner = (try? await factory(name))?.scanner { scanners.append(scanner) }
         }
         guard !scanners.isEmpty else {
             throw MeshError(

@@ -23,12 +23,10 @@ struct Surroundings {
     // MARK: Modules
 
     /// A module by its name. Throws what `meshhost modules` says of it.
-    func factory(_ name: String) throws(MeshError) -> any TransportFactory {
-        switch catalog.lookUp(config.request(forModule: name)) {
-        case .found(let factory): return factory
-        case .unavailable(let reason):
-            throw MeshError(.moduleRefused, "module \"\(name)\" is not available: \(reason)")
-        }
+    func factory(
+        _ name: String, isolation: isolated (any Actor)? = #isolation
+    ) async throws(MeshError) -> any TransportFactory {
+        try await catalog.factory(for: config.request(forModule: name))
     }
 
     /// The modules of the configured devices that can be used.
@@ -61,7 +59,7 @@ struct Surroundings {
 
     /// What a module knows of an adapter.
     func describe(_ adapter: String, of module: String) async throws(MeshError) -> JSONValue {
-        guard let describing = try factory(module) as? any TransportDescribing else {
+        guard let describing = try await factory(module) as? any TransportDescribing else {
             throw MeshError(.notSupported, "module \"\(module)\" does not tell about adapters")
         }
         do {
@@ -84,7 +82,7 @@ struct Surroundings {
         for name in names.isEmpty ? [Self.radioModule] : names {
             let factory: any TransportFactory
             do throws(MeshError) {
-                factory = try self.factory(name)
+                factory = try await self.factory(name)
             } catch {
                 // Without devices nobody needs it.
                 if !names.isEmpty {

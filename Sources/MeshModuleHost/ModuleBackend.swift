@@ -53,10 +53,16 @@ protocol HostedModule: AnyObject, Sendable {
     /// What is known of it and of what runs of it.
     var status: ModuleStatus { get }
 
-    /// What the module itself thinks of one device's options.
+    /// What the module itself thinks of one device's options, as far as that is known without waiting.
     func validate(_ options: [String: JSONValue]) -> [OptionIssue]
 
-    /// Which device options mean; nil where it does not say.
+    /// What has to be asked before that is known; nil if it is.
+    func question(_ options: [String: JSONValue]) -> OptionQuestion?
+
+    /// Asks it, and waits for the answers.
+    func ask(_ questions: [OptionQuestion]) -> [OptionQuestion: [OptionIssue]]
+
+    /// Which device options mean, as far as that is known without waiting; nil where it does not say.
     func identity(_ options: [String: JSONValue]) -> String?
 
     /// Returns when nothing is left of instances that have ended.
@@ -70,6 +76,10 @@ protocol HostedModule: AnyObject, Sendable {
 }
 
 extension HostedModule {
+    // In this process it costs nothing to ask.
+    func question(_ options: [String: JSONValue]) -> OptionQuestion? { nil }
+    func ask(_ questions: [OptionQuestion]) -> [OptionQuestion: [OptionIssue]] { [:] }
+
     /// Whether one instance carries the links of all devices.
     var isMultilink: Bool { descriptor.capabilities.rawValue & MH_CAP_MULTILINK != 0 }
 }

@@ -10,10 +10,8 @@ extension ModuleInstance {
     /// Asks the module for something that is neither a link nor a scan, and waits for its answer: until the deadline, and
     /// then until it has ended what it began. Throws `notSupported` where it does not know the verb.
     func manage(_ verb: String, _ params: JSONValue, within deadline: Duration) async throws(MeshError) -> JSONValue {
-        let name = module.descriptor.name
-        guard isRunning else {
-            throw MeshError(.notSupported, "module \(name) cannot do \"\(verb)\"")
-        }
+        // Not that it does not know the verb: whoever asked would take the module for a lesser one.
+        if let failure { throw failure }
         let number = requests.nextNumber()
         let answers = requests.open(
             number, deadline: deadline,
@@ -35,6 +33,7 @@ extension ModuleInstance {
     private func result(
         of verb: String, _ answer: ManagedRequests.Answer, _ deadline: Duration
     ) throws(MeshError) -> JSONValue {
+        if answer.status == MH_ECLOSED, answer.result.isEmpty, let failure { throw failure }
         let name = module.descriptor.name
         let result = try? JSONValue(parsing: answer.result)
         if answer.status == MH_OK {

@@ -16,7 +16,7 @@ final class ModuleInstance: @unchecked Sendable {
     private enum Phase {
         case running
         case stopping(LoopTimer, [CheckedContinuation<Void, Never>])
-        case ended
+        case ended(MeshError)
     }
 
     /// Whom a link's events concern.
@@ -28,6 +28,12 @@ final class ModuleInstance: @unchecked Sendable {
     /// Whom the adapter of an ended link concerns, if it still exists.
     private struct Ended {
         weak var transport: ModuleTransport?
+    }
+
+    /// One who looks for devices.
+    private struct Scanner {
+        var results: AsyncThrowingStream<ScanResult, any Error>.Continuation
+        var isOver: () -> Void
     }
 
     let module: any HostedModule
@@ -44,10 +50,12 @@ final class ModuleInstance: @unchecked Sendable {
     private var ended: [mh_link: Ended] = [:]
     private var lastLink: UInt32 = 0
     private var spare: [HostEvent] = []
-    private var scanners: [Int: AsyncThrowingStream<ScanResult, any Error>.Continuation] = [:]
+    private var scanners: [Int: Scanner] = [:]
     private var lastScanner = 0
     private var metrics: [String: Double] = [:]
     private var brokenRules = 0
+    /// How many scan, or wait for an answer; counted by ``ModuleInstances``.
+    var borrowers = 0
 
     /// Creates and starts an instance with this configuration.
     init(
@@ -82,6 +90,15 @@ final class ModuleInstance: @unchecked Sendable {
 
     var isRunning: Bool {
         if case .running = phase { true } else { false }
+    }
+
+    /// Why nothing can be asked of it; nil while it runs.
+    var failure: MeshError? {
+        switch phase {
+        case .running: nil
+        case .stopping: MeshError(.serviceUnavailable, "module \(module.descriptor.name) is being stopped")
+        case .ended(let error): error
+        }
     }
 
     // MARK: Links
@@ -168,7 +185,7 @@ final class ModuleInstance: @unchecked Sendable {
             let transport = routes[link]?.transport ?? (kind == MH_EVENT_ADAPTER ? ended[link]?.transport : nil)
             transport?.assumeIsolated { $0.linkEvent(kind, value) }
         case .found(let result):
-            for scanner in scanners.values { scanner.yield(result) }
+            for scanner in scanners.values { scanner.results.yield(result) }
         case .scanFailed(let status, let detail):
             endScans(
                 MeshError(status: status < 0 ? status : MH_EINTERNAL, detail: detail, module: module.descriptor.name))
@@ -186,12 +203,15 @@ final class ModuleInstance: @unchecked Sendable {
 
     // MARK: Scanning
 
-    /// Devices as they are seen, until the consumer stops, or the module's search fails. Those who scan at the same time share
-    /// the first one's filter.
-    func scan(_ filter: JSONValue) throws(MeshError) -> AsyncThrowingStream<ScanResult, any Error> {
-        guard isRunning, module.canScan else {
+    /// Devices as they are seen, until the consumer stops, or the module's search fails; `isOver` is called then. Those who
+    /// scan at the same time share the first one's filter.
+    func scan(
+        _ filter: JSONValue, isOver: @escaping () -> Void
+    ) throws(MeshError) -> AsyncThrowingStream<ScanResult, any Error> {
+        guard module.canScan else {
             throw MeshError(.notSupported, "module \(module.descriptor.name) cannot look for devices")
         }
+        if let failure { throw failure }
         if scanners.isEmpty {
             let status = backend.scan(isOn: true, filter: filter.serialized())
             if status != MH_OK { throw MeshError(status: status, module: module.descriptor.name) }
@@ -199,7 +219,7 @@ final class ModuleInstance: @unchecked Sendable {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: ScanResult.self, bufferingPolicy: .bufferingNewest(256))
         lastScanner += 1
-        scanners[lastScanner] = continuation
+        scanners[lastScanner] = Scanner(results: continuation, isOver: isOver)
         continuation.onTermination = { [loop, lastScanner] reason in
             if case .cancelled = reason { loop.perform { self.endScan(lastScanner) } }
         }
@@ -207,15 +227,19 @@ final class ModuleInstance: @unchecked Sendable {
     }
 
     private func endScan(_ scanner: Int) {
-        guard scanners.removeValue(forKey: scanner) != nil, scanners.isEmpty, isRunning else { return }
-        _ = backend.scan(isOn: false, filter: Data("{}".utf8))
+        guard let ended = scanners.removeValue(forKey: scanner) else { return }
+        if scanners.isEmpty, isRunning { _ = backend.scan(isOn: false, filter: Data("{}".utf8)) }
+        ended.isOver()
     }
 
     /// The module's search is over: the next one is a new one.
     private func endScans(_ error: MeshError?) {
         let ended = scanners.values
         scanners = [:]
-        for scanner in ended { scanner.finish(throwing: error) }
+        for scanner in ended {
+            scanner.results.finish(throwing: error)
+            scanner.isOver()
+        }
     }
 
     // MARK: The end
@@ -259,10 +283,13 @@ final class ModuleInstance: @unchecked Sendable {
     private func end(destroying: Bool, _ status: mh_status = MH_ECLOSED, detail: String? = nil) {
         let before = phase
         if case .ended = before { return }
-        phase = .ended
+        let detail = detail ?? "module \(module.descriptor.name) has stopped"
+        phase = .ended(
+            status == MH_ECLOSED
+                ? MeshError(.serviceUnavailable, detail)
+                : MeshError(status: status, detail: detail, module: module.descriptor.name))
         inbox.close()
         if destroying { backend.destroy() }
-        let detail = detail ?? "module \(module.descriptor.name) has stopped"
         for (link, route) in routes {
             route.transport.assumeIsolated { $0.linkDown(link, status, detail: detail) }
         }

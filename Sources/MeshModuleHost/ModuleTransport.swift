@@ -71,6 +71,8 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
     // MARK: MeshTransport
 
     public func connect() async throws {
+        // One that was asked something may hold the port until it has ended.
+        await instances.retired()
         while case .closing = state { await closed() }
         lastCall += 1
         let call = lastCall

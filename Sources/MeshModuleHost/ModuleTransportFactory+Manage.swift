@@ -50,7 +50,7 @@ extension ModuleTransportFactory: TransportPairing, TransportExamining, Transpor
         _ verb: String, _ params: JSONValue, within deadline: Duration
     ) async throws(MeshError) -> JSONValue {
         try await LoopActor(loop).run { [instances] _ throws(MeshError) in
-            try await instances.sharedInstance().manage(verb, params, within: deadline)
+            try await instances.manage(verb, params, within: deadline)
         }
     }
 }

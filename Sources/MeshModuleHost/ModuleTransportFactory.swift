@@ -29,7 +29,7 @@ public final class ModuleTransportFactory: TransportScanning {
         self.init(hosting: module, loop: loop, log: log, settings: settings)
     }
 
-    private init(hosting module: any HostedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings) {
+    init(hosting module: any HostedModule, loop: EventLoop, log: LogSink, settings: ModuleSettings) {
         descriptor = module.descriptor
         self.module = module
         self.loop = loop
@@ -43,7 +43,9 @@ public final class ModuleTransportFactory: TransportScanning {
     /// Whether its links are made by this very module.
     public func isHosting(_ module: AnyObject) -> Bool { self.module === module }
 
-    /// What the module itself has to say about options. Call it on the loop's thread, or before there is a loop.
+    /// What the module itself has to say about options. One in a process of its own says it when it is asked
+    /// (``ask(_:)``); options that it has not been asked about it judges when it gets them. Call it on the loop's thread, or
+    /// before there is a loop.
     public func validate(_ options: OptionValues) -> [OptionIssue] {
         module.validate(options.written(as: descriptor.options))
     }
@@ -66,7 +68,7 @@ public final class ModuleTransportFactory: TransportScanning {
             throw MeshError(.notSupported, "module \(descriptor.name) cannot look for devices")
         }
         return try await LoopActor(loop).run { [instances] _ in
-            try instances.sharedInstance().scan(["devices": .array(devices.map(\.json))])
+            try await instances.scan(["devices": .array(devices.map(\.json))])
         }
     }
 
@@ -78,7 +80,7 @@ public final class ModuleTransportFactory: TransportScanning {
 
 extension OptionValues {
     /// The values as a user could have written them.
-    fileprivate func written(as table: [OptionSpec]) -> [String: JSONValue] {
+    func written(as table: [OptionSpec]) -> [String: JSONValue] {
         var written: [String: JSONValue] = [:]
         for spec in table {
             written[spec.name] =

@@ -53,7 +53,7 @@ public actor ReconnectionCoordinator {
     public func addDevice(_ settings: DeviceSettings) async throws(MeshError) {
         let name = settings.name
         let stored = await intents.intent(of: name)
-        while devices[name]?.isBeingRemoved == true { await removal(of: name) }
+        while let device = devices[name], device.isBeingRemoved { await removal(of: device) }
         if isShuttingDown { throw MeshError(.cancelled, "the host is shutting down") }
         if devices[name] != nil { throw MeshError(.invalidArgument, "there already is a device called \"\(name)\"") }
         devices[name] = Device(settings)
@@ -67,7 +67,7 @@ public actor ReconnectionCoordinator {
         let device = try known(name)
         device.isBeingRemoved = true
         apply(machine.removeDevice(name, now: loop.now))
-        await removal(of: name)
+        await removal(of: device)
     }
 
     /// Changes a device. With `needsNewLink` its transport is made anew, and a link that is up is ended for that; without,
@@ -97,9 +97,15 @@ public actor ReconnectionCoordinator {
     public func pause(_ name: String) async throws(MeshError) -> Bool {
         let device = try known(name)
         guard machine.snapshot(name, now: loop.now)?.intent == .connect else { return false }
+        let generation = device.attempt?.generation
         apply(machine.perform(.release(for: nil), name, now: loop.now))
         await withCheckedContinuation {
-            if device.attempt != nil { device.endWaiters.append($0) } else { $0.resume() }
+            // Not for a later one: somebody may have asked for that meanwhile, and it may last.
+            if let generation, device.attempt?.generation == generation {
+                device.endWaiters.append($0)
+            } else {
+                $0.resume()
+            }
         }
         return true
     }
@@ -178,9 +184,10 @@ public actor ReconnectionCoordinator {
         for waiter in waiters { waiter.resume() }
     }
 
-    private func removal(of name: String) async {
+    private func removal(of device: Device) async {
         await withCheckedContinuation {
-            if let device = devices[name] { device.removalWaiters.append($0) } else { $0.resume() }
+            // It may have gone, and another of its name have come, since the caller looked.
+            if devices[device.name] === device { device.removalWaiters.append($0) } else { $0.resume() }
         }
     }
 

@@ -151,11 +151,35 @@ import Testing
 
     @Test func `the module's own validation reaches the checker`() async throws {
         try await onLoop { actor in
-            let bench = try Bench(isolated: "rude", actor.loop)
-            let issues = bench.factory.check(["mode": "impossible"]).issues
-            #expect(issues == [OptionIssue(option: "mode", message: "\"impossible\" cannot be done", hint: "try echo")])
-            #expect(bench.factory.check(["mode": "echo"]).issues.isEmpty)
-            await bench.factory.shutDown()
+            let factory = try Bench(isolated: "rude", actor.loop).factory
+            let impossible = factory.check(["mode": "impossible"]).values
+            let echo = factory.check(["mode": "echo"]).values
+            // Nobody has asked it.
+            #expect(factory.validate(impossible).isEmpty)
+            let questions = try [#require(factory.question(impossible)), #require(factory.question(echo))]
+            let issue = OptionIssue(option: "mode", message: "\"impossible\" cannot be done", hint: "try echo")
+            #expect(factory.ask(questions) == [questions[0]: [issue], questions[1]: []])
+            #expect(factory.question(impossible) == nil)
+            #expect(factory.question(echo) == nil)
+            #expect(factory.validate(impossible) == [issue])
+            #expect(factory.validate(echo).isEmpty)
+            await factory.shutDown()
+        }
+    }
+
+    @Test func `options that a process ends on do not keep it from judging others`() async throws {
+        try await onLoop { actor in
+            let factory = try Bench(isolated: "rude", actor.loop).factory
+            let questions = try ["deadly", "impossible", "echo"].map {
+                try #require(factory.question(factory.check(["mode": .string($0)]).values))
+            }
+            let answers = factory.ask(questions)
+            #expect(answers[questions[0]]?.first?.message.contains("could not be checked") == true)
+            #expect(answers[questions[1]]?.first?.option == "mode")
+            #expect(answers[questions[2]] == [])
+            // It is asked again another time.
+            #expect(factory.question(factory.check(["mode": "deadly"]).values) == questions[0])
+            await factory.shutDown()
         }
     }
 

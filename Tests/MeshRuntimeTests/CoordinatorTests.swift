@@ -280,6 +280,32 @@ struct CoordinatorTests {
         }
     }
 
+    @Test func `a removal waits for its own device, wherever a namesake comes in`() async throws {
+        try await Host.run { host in
+            for rounds in 0..<16 {
+                try await host.add(intent: .disconnect)
+                let settings = host.settings(intent: .disconnect)
+                let (coordinator, loop) = (host.coordinator, host.loop)
+                let (removal, addition) = await host.actor.run { _ in
+                    let executor = loop.taskExecutor
+                    let removal = Task(executorPreference: executor) { try await coordinator.removeDevice("roof") }
+                    return await withCheckedContinuation { continuation in
+                        loop.perform(afterRounds: rounds) {
+                            let addition = Task(executorPreference: executor) {
+                                try await coordinator.addDevice(settings)
+                            }
+                            continuation.resume(returning: (removal, addition))
+                        }
+                    }
+                }
+                // Does not wait for the end of the one that came after it.
+                try await removal.value
+                // Early enough it finds its namesake there, and is refused.
+                if case .success = await addition.result { try await coordinator.removeDevice("roof") }
+            }
+        }
+    }
+
     @Test func `a device added while its namesake is being removed waits for its end`() async throws {
         try await Host.run { host in
             try await host.add()

@@ -3,13 +3,14 @@
 
 import FoundationEssentials
 import Glibc
+import MeshLoop
 import Testing
 
 @testable import MeshSerialTransport
 
 /// A machine with a RAK4631, a CP2102 and a PC's UARTs, as Linux 6.1 shows it.
 struct SerialPortCatalogueTests {
-    private final class Machine {
+    private final class Machine: Sendable {
         let root: String
         var catalogue: SerialPortCatalogue { SerialPortCatalogue(root: root) }
 
@@ -91,12 +92,53 @@ struct SerialPortCatalogueTests {
     @Test func `the folder to watch is the deepest that exists`() throws {
         let machine = try Machine()
         let choice = SerialChoice.path("/dev/serial/by-id/radio")
-        #expect(machine.catalogue.folderToWatch(for: choice) == machine.root + "/dev/serial/by-id")
+        #expect(machine.catalogue.foldersToWatch(for: choice) == [machine.root + "/dev/serial/by-id"])
         try FileManager.default.removeItem(atPath: machine.root + "/dev/serial")
-        #expect(machine.catalogue.folderToWatch(for: choice) == machine.root + "/dev")
-        #expect(machine.catalogue.folderToWatch(for: .path("/nothing")) == machine.root + "/")
+        #expect(machine.catalogue.foldersToWatch(for: choice) == [machine.root + "/dev"])
+        #expect(machine.catalogue.foldersToWatch(for: .path("/nothing")) == [machine.root + "/"])
         let usb = SerialChoice.usb(USBIdentity(vendor: 1, product: 2))
-        #expect(machine.catalogue.folderToWatch(for: usb) == machine.root + "/dev")
+        #expect(machine.catalogue.foldersToWatch(for: usb) == [machine.root + "/dev"])
+    }
+
+    @Test func `the folders of links are watched, and those that they lead to`() throws {
+        let machine = try Machine()
+        func folders(_ path: String) -> [String] {
+            machine.catalogue.foldersToWatch(for: .path(path)).map { String($0.dropFirst(machine.root.count)) }
+        }
+        try machine.folder("/home/u")
+        try machine.link("/home/u/radio", "\(machine.root)/dev/ttyUSB0")
+        try machine.link("/home/u/ports", "../../dev/serial/by-id")
+        try machine.link("/home/u/round", "./round")
+        let ports = "/home/u/ports/usb-RAK_WisCore_RAK4631_2A-if00"
+        #expect(folders("/home/u/radio") == ["/home/u", "/dev"])
+        #expect(folders(ports) == ["/home/u", "/dev/serial/by-id", "/dev"])
+        #expect(folders("/home/u/round") == ["/home/u"])
+        // The radio is unplugged, and udev tidies up.
+        try FileManager.default.removeItem(atPath: machine.root + "/dev/ttyUSB0")
+        try FileManager.default.removeItem(atPath: machine.root + "/dev/serial")
+        #expect(folders("/home/u/radio") == ["/home/u", "/dev"])
+        #expect(folders(ports) == ["/home/u", "/dev"])
+    }
+
+    @Test(.timeLimit(.minutes(20))) func `a radio behind a link of one's own is noticed when it is plugged in`()
+        async throws
+    {
+        let machine = try Machine()
+        try machine.folder("/home/u")
+        try machine.link("/home/u/radio", "\(machine.root)/dev/ttyUSB1")
+        let thread = LoopThread()
+        try await LoopActor(thread.loop).run { actor in
+            let loop = actor.loop
+            let watcher = SerialPortWatcher(loop: loop, catalogue: machine.catalogue)
+            let found = LoopResult<Void>()
+            let wait = watcher.whenUsable(.path("/home/u/radio")) { found.set(()) }
+            // It watches from its first look on, which finds nothing.
+            while !loop.openHandles.contains("poll") { try await loop.sleep(for: .milliseconds(1)) }
+            try machine.file("/dev/ttyUSB1", "")
+            await found.get()
+            withExtendedLifetime(wait) { watcher.close() }
+        }
+        try await thread.shutDown()
     }
 
     @Test func `a machine without ports has none`() {

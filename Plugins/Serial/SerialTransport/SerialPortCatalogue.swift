@@ -67,15 +67,40 @@ struct SerialPortCatalogue: Sendable {
         return stat(root + path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFCHR
     }
 
-    /// The deepest folder that exists on the way to where a choice would appear.
-    func folderToWatch(for choice: SerialChoice) -> String {
-        guard case .path(let path) = choice else { return root + "/dev" }
-        var folder = path[...]
-        while let slash = folder.lastIndex(of: "/"), slash > folder.startIndex {
-            folder = folder[..<slash]
-            if exists(String(folder)) { return root + folder }
+    /// The folders whose changes can bring what a choice means: the deepest that exists on the way to it, and those of the links
+    /// that are followed there. A link of one's own to `/dev/ttyUSB0` stays when the radio goes.
+    func foldersToWatch(for choice: SerialChoice) -> [String] {
+        guard case .path(let path) = choice else { return [root + "/dev"] }
+        var folders: [String] = []
+        var folder = ""
+        var rest = path.split(separator: "/").map(String.init)
+        // As many as the kernel follows.
+        var links = 40
+        func watch() {
+            let name = root + (folder.isEmpty ? "/" : folder)
+            if !folders.contains(name) { folders.append(name) }
         }
-        return root + "/"
+        while !rest.isEmpty {
+            let name = rest.removeFirst()
+            if name == "." { continue }
+            if name == ".." {
+                folder = folder.lastIndex(of: "/").map { String(folder[..<$0]) } ?? ""
+                continue
+            }
+            if let target = target(ofLink: "\(folder)/\(name)") {
+                watch()
+                links -= 1
+                if links < 0 { return folders }
+                if target.hasPrefix("/") { folder = "" }
+                rest = target.split(separator: "/").map(String.init) + rest
+            } else if !rest.isEmpty, exists("\(folder)/\(name)") {
+                folder += "/\(name)"
+            } else {
+                break
+            }
+        }
+        watch()
+        return folders
     }
 
     // MARK: Reading
@@ -117,6 +142,12 @@ struct SerialPortCatalogue: Sendable {
     private func text(_ path: String) -> String? {
         guard let data = FileManager.default.contents(atPath: root + path) else { return nil }
         return String(decoding: data.prefix { $0 != 10 }, as: UTF8.self)
+    }
+
+    /// Where a link leads, without the root; nil for what is none.
+    private func target(ofLink path: String) -> String? {
+        guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: root + path) else { return nil }
+        return !root.isEmpty && target.hasPrefix(root) ? String(target.dropFirst(root.count)) : target
     }
 
     /// Without the root. Nil: it leads nowhere.

@@ -7,28 +7,28 @@ public import MeshLoop
 /// watching of transports that are kept without a link.
 ///
 /// Nothing is polled: the kernel tells of changes in the folder where the port would appear, or in the nearest one that
-/// exists; udev removes `/dev/serial/by-id` with the last port in it.
+/// exists, and in those of the links that lead there; udev removes `/dev/serial/by-id` with the last port in it.
 ///
 /// Sendable because of one invariant: all of it is touched on the loop's thread only.
 public final class SerialPortWatcher: @unchecked Sendable {
     /// One who waits. Dropping it ends the wait; on the loop's thread.
     final class Wait {
-        /// The folder where what is waited for would appear.
-        fileprivate let folder: () -> String
+        /// The folders whose changes can bring what is waited for.
+        fileprivate let folders: () -> [String]
         /// Looks at what is there; whether to go on waiting.
         fileprivate let look: () -> Bool
-        fileprivate var watch: LoopFolderWatch?
+        fileprivate var watches: [LoopFolderWatch] = []
         /// Nil once the wait is over.
         fileprivate var timer: LoopTimer?
 
-        fileprivate init(folder: @escaping () -> String, look: @escaping () -> Bool) {
-            self.folder = folder
+        fileprivate init(folders: @escaping () -> [String], look: @escaping () -> Bool) {
+            self.folders = folders
             self.look = look
         }
 
         fileprivate func end() {
             timer = nil
-            watch = nil
+            watches = []
         }
     }
 
@@ -68,7 +68,7 @@ public final class SerialPortWatcher: @unchecked Sendable {
 
     /// Calls `body` once, when the port is there and can be opened.
     func whenUsable(_ choice: SerialChoice, _ body: @escaping () -> Void) -> Wait {
-        begin(folder: { [catalogue] in catalogue.folderToWatch(for: choice) }) { [catalogue] in
+        begin(folders: { [catalogue] in catalogue.foldersToWatch(for: choice) }) { [catalogue] in
             guard catalogue.isUsable(choice) else { return true }
             body()
             return false
@@ -77,14 +77,14 @@ public final class SerialPortWatcher: @unchecked Sendable {
 
     /// Calls `body` some moments from now, and after each change of the ports.
     func atEachChange(_ body: @escaping () -> Void) -> Wait {
-        begin(folder: { [catalogue] in catalogue.root + "/dev" }) {
+        begin(folders: { [catalogue] in [catalogue.root + "/dev"] }) {
             body()
             return true
         }
     }
 
-    private func begin(folder: @escaping () -> String, look: @escaping () -> Bool) -> Wait {
-        let wait = Wait(folder: folder, look: look)
+    private func begin(folders: @escaping () -> [String], look: @escaping () -> Bool) -> Wait {
+        let wait = Wait(folders: folders, look: look)
         guard !isClosed else { return wait }
         entries.removeAll { $0.wait == nil }
         entries.append(Entry(wait: wait))
@@ -104,14 +104,16 @@ public final class SerialPortWatcher: @unchecked Sendable {
     /// Watches first, then looks, so that nothing is missed in between. The watch is a new one each time: the folder may have
     /// gone, and another of its name have come.
     private func look(_ wait: Wait) {
-        var folder: String
+        var folders: [String]
         repeat {
-            folder = wait.folder()
-            wait.watch = try? LoopFolderWatch(loop, folder: folder) { [weak self, weak wait] in
-                if let self, let wait { schedule(wait, Self.settling) }
+            folders = wait.folders()
+            wait.watches = folders.compactMap { folder in
+                try? LoopFolderWatch(loop, folder: folder) { [weak self, weak wait] in
+                    if let self, let wait { schedule(wait, Self.settling) }
+                }
             }
-        } while wait.watch != nil && wait.folder() != folder
+        } while wait.watches.count == folders.count && wait.folders() != folders
         guard wait.look() else { return wait.end() }
-        if wait.watch == nil { schedule(wait, Self.unwatchedLook) }
+        if wait.watches.count < folders.count { schedule(wait, Self.unwatchedLook) }
     }
 }

@@ -10,6 +10,8 @@ internal import MeshTransportAPI
 final class ErrorStream {
     /// So much is read in one go, then others have their turn.
     private static let portion = 4_096
+    /// What a pipe holds: a process that has ended has left no more. Another one that has its end may write for ever.
+    private static let capacity = 65_536
 
     private let descriptor: Int32
     private let onRecord: (LogLevel, String) -> Void
@@ -49,22 +51,32 @@ final class ErrorStream {
         Glibc.close(descriptor)
     }
 
-    /// The process has ended: takes what is left, as much as one portion.
-    func finish() {
-        read()
-        if let record = lines.finish() { onRecord(record.level, record.text) }
+    /// The process has ended: what it has left, in which its last words are.
+    func finish() -> [(level: LogLevel, text: String)] {
         poll?.wait(for: [])
+        var records: [(level: LogLevel, text: String)] = []
+        var left = Self.capacity
+        while left > 0 {
+            let count = take { records.append($0) }
+            guard count > 0 else { break }
+            left -= count
+        }
+        if let record = lines.finish() { records.append(record) }
+        return records
     }
 
     private func read() {
+        let count = take { onRecord($0.level, $0.text) }
+        // Everybody who had it has closed it.
+        if count == 0 { poll?.wait(for: []) }
+    }
+
+    /// Reads one portion; as read(2).
+    private func take(_ tell: ((level: LogLevel, text: String)) -> Void) -> Int {
         withUnsafeTemporaryAllocation(byteCount: Self.portion, alignment: 1) { buffer in
             let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
-            if count > 0 {
-                for record in lines.take(buffer.prefix(count)) { onRecord(record.level, record.text) }
-            } else if count == 0 {
-                // Everybody who had it has closed it.
-                poll?.wait(for: [])
-            }
+            for record in lines.take(buffer.prefix(max(0, count))) { tell(record) }
+            return count
         }
     }
 }

@@ -16,15 +16,18 @@ public final class IsolatedModule: HostedModule, @unchecked Sendable {
     let launch: ModuleLaunch
     /// Which files it was made of: another module lies at the same place when they change.
     private let files: [ModuleFile.Version]
-    private let hello: ModuleHello
+    let hello: ModuleHello
     /// Who may start processes, and those that run.
     let supervisor: ModuleSupervisor
-    /// What it said of one device's options. Asking costs a process.
-    private struct Verdict {
-        var issues: [OptionIssue] = []
+    /// What it said of one device's options.
+    struct Verdict: Sendable {
+        var issues: [OptionIssue]
+        /// Which device they mean; nil where it does not say.
         var identity: String?
     }
-    private let verdicts = Mutex<[Data: Verdict]>([:])
+
+    /// Asking costs a process.
+    private let verdicts = Mutex<[OptionQuestion: Verdict]>([:])
     private static let verdictLimit = 1_024
 
     /// The module that a config calls `name`; nil: whatever it calls itself. Checks its file as ``ModuleLoader`` does, and
@@ -76,33 +79,23 @@ public final class IsolatedModule: HostedModule, @unchecked Sendable {
         supervisor.reset()
     }
 
+    /// What it has said when it was asked. Options that nobody has asked it about, such as those with a secret that is new, it
+    /// judges when it gets them.
     func validate(_ options: [String: JSONValue]) -> [OptionIssue] {
-        guard hello.validates else { return [] }
-        do throws(ModuleRefusal) {
-            return try verdict(on: options).issues
-        } catch {
-            return [OptionIssue(option: "", message: "the options could not be checked: \(error.description)")]
-        }
+        hello.validates ? verdict(OptionQuestion(options))?.issues ?? [] : []
     }
 
     /// Two devices that are one and are not told here fight at run time, and say so: no answer is no reason to refuse.
     func identity(_ options: [String: JSONValue]) -> String? {
-        guard hello.identifies else { return nil }
-        return (try? verdict(on: options))?.identity
+        hello.identifies ? verdict(OptionQuestion(options))?.identity : nil
     }
 
-    /// Asks for all at once, so that a check costs one process for each device.
-    private func verdict(on options: [String: JSONValue]) throws(ModuleRefusal) -> Verdict {
-        let document = JSONValue.object(options).serialized()
-        if let known = verdicts.withLock({ $0[document] }) { return known }
-        var probe = try ModuleProbe(launch)
-        _ = try probe.hello(name: descriptor.name)
-        var verdict = Verdict()
-        if hello.validates { verdict.issues = try probe.validate(options) }
-        // Only of options that have nothing wrong is it asked which device they mean.
-        if hello.identifies, verdict.issues.isEmpty { verdict.identity = try probe.identity(options) }
-        verdicts.withLock { if $0.count < Self.verdictLimit { $0[document] = verdict } }
-        return verdict
+    func verdict(_ question: OptionQuestion) -> Verdict? {
+        verdicts.withLock { $0[question] }
+    }
+
+    func remember(_ question: OptionQuestion, _ verdict: Verdict) {
+        verdicts.withLock { if $0.count < Self.verdictLimit { $0[question] = verdict } }
     }
 
     func settled() async {

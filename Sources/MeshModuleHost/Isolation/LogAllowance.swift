@@ -30,4 +30,10 @@ struct LogAllowance {
         defer { lost = 0 }
         return (true, lost)
     }
+
+    /// How many records were not written since the last that was: no more will be asked for.
+    mutating func takeLost() -> Int {
+        defer { lost = 0 }
+        return lost
+    }
 }

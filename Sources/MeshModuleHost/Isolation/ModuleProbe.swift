@@ -8,8 +8,8 @@ internal import MeshLoop
 internal import MeshTransportAPI
 internal import MeshWire
 
-/// A process that is started only to be asked what it is, or what it thinks of options: before there is a loop that turns,
-/// so every wait is a blocking one with a deadline. Its end ends the process.
+/// A process that is started only to be asked what it is, or what it thinks of options: before there is a loop that turns, or
+/// on a thread beside it, so every wait is a blocking one with a deadline. Its end ends the process.
 ///
 /// Nothing of the module has been started then: it may be killed at any time.
 struct ModuleProbe: ~Copyable {
@@ -101,9 +101,8 @@ struct ModuleProbe: ~Copyable {
         return try ModuleHello(document, path: launch.path, name: name)
     }
 
-    /// What it thinks of one device's options; after ``hello(name:)``.
-    mutating func validate(_ options: [String: JSONValue]) throws(ModuleRefusal) -> [OptionIssue] {
-        let document = JSONValue.object(options).serialized()
+    /// What it thinks of one device's options, a JSON object; after ``hello(name:)``.
+    mutating func validate(_ document: Data) throws(ModuleRefusal) -> [OptionIssue] {
         // Options that do not fit into one message are the module's to judge when it starts.
         guard document.count <= ModuleMessage.maximumLength - ModuleMessage.headLength else { return [] }
         send(ModuleMessage(.validate, cookie: 1), document)
@@ -112,9 +111,8 @@ struct ModuleProbe: ~Copyable {
         return issues.compactMap { OptionIssue(ofModule: $0) }
     }
 
-    /// Which device these options mean, as one text; after ``hello(name:)``. Nil where it does not say.
-    mutating func identity(_ options: [String: JSONValue]) throws(ModuleRefusal) -> String? {
-        let document = JSONValue.object(options).serialized()
+    /// Which device these options, a JSON object, mean, as one text; after ``hello(name:)``. Nil where it does not say.
+    mutating func identity(_ document: Data) throws(ModuleRefusal) -> String? {
         guard document.count <= ModuleMessage.maximumLength - ModuleMessage.headLength else { return nil }
         send(ModuleMessage(.identify, cookie: 2), document)
         let (_, answer) = try answer([.identified])

@@ -86,6 +86,7 @@ final class ModuleSupervisor {
     /// Returns when no process is left.
     func settled() async {
         await withCheckedContinuation { continuation in
+            // The last one may have ended since the caller looked.
             guard let loop = processes.values.first?.loop else { return continuation.resume() }
             waiters.append(continuation)
             let timer = settleTimer ?? LoopTimer(loop)

@@ -17,6 +17,8 @@ final class ProcessBackend: ModuleBackend {
     /// Frames of one link that may be on their way to the device; the rest waits for `writable`.
     private static let sendWindow = 64
     private static let diagnosticsDeadline: Duration = .seconds(2)
+    /// So many records at the end of a process are written whatever it has said before: they tell why it ended.
+    private static let lastWords = 20
 
     /// What a link has on its way.
     private struct Sends {
@@ -160,12 +162,13 @@ final class ProcessBackend: ModuleBackend {
     }
 
     func diagnostics() async -> Data? {
-        guard isGreeted, machine.isUsable else { return nil }
-        lastInquiry += 1
-        let number = lastInquiry
-        let timer = LoopTimer(loop)
-        timer.schedule(after: Self.diagnosticsDeadline) { self.answer(number, nil) }
-        return await withCheckedContinuation { continuation in
+        await withCheckedContinuation { continuation in
+            // It may end before this runs: then nobody is left who would answer.
+            guard isGreeted, machine.isUsable else { return continuation.resume(returning: nil) }
+            lastInquiry += 1
+            let number = lastInquiry
+            let timer = LoopTimer(loop)
+            timer.schedule(after: Self.diagnosticsDeadline) { self.answer(number, nil) }
             inquiries[number] = Inquiry(continuation: continuation, timer: timer)
             ask(ModuleMessage(.diagnose, cookie: number))
         }
@@ -312,8 +315,18 @@ final class ProcessBackend: ModuleBackend {
     /// One record of the module's, through its callback or its standard error.
     private func note(_ level: LogLevel, _ text: String) {
         let (isAllowed, lost) = allowance.take(now: loop.now)
-        if lost > 0 { log(.warning, "log records of a module were lost", [("count", "\(lost)")]) }
+        tellLost(lost)
         if isAllowed { log(level, text) }
+    }
+
+    private func noteRest(_ records: [(level: LogLevel, text: String)]) {
+        for record in records.dropLast(Self.lastWords) { note(record.level, record.text) }
+        tellLost(allowance.takeLost())
+        for record in records.suffix(Self.lastWords) { log(record.level, record.text) }
+    }
+
+    private func tellLost(_ count: Int) {
+        if count > 0 { log(.warning, "log records of a module were lost", [("count", "\(count)")]) }
     }
 
     // MARK: The end
@@ -356,7 +369,7 @@ final class ProcessBackend: ModuleBackend {
     private func exited(_ exit: LoopProcess.Exit) {
         // What it said before it ended, such as why.
         socket?.readRest()
-        errors?.finish()
+        noteRest(errors?.finish() ?? [])
         let isCrash = machine.exited()
         if isCrash {
             crashed(reason(exit))

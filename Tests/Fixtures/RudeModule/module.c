@@ -13,8 +13,10 @@
  *   slow          takes 60 ms to connect
  *   refuse        connect returns MH_EHOST
  *   fatal         what a frame begins with: S dies of SIGSEGV, H hangs for ever, X ends the process with status 3,
- *                 G writes garbage on descriptor 3, E writes two lines to standard error; the others come back
+ *                 G writes garbage on descriptor 3, E writes two lines to standard error, W writes some hundred and
+ *                 then why it ends with status 3; the others come back
  *   flood         frames from its own thread without end, not minding MH_AGAIN
+ *   deadly        validate ends the process
  *   detail        link_down instead of link_up, with MH_ECONTENDED and a text
  */
 #define _GNU_SOURCE
@@ -68,6 +70,7 @@ static int is(const mh_inst *inst, const char *mode) { return strcmp(inst->mode,
 static mh_status validate(mh_str options, mh_sink errors, void *ctx) {
   char mode[16];
   copy_mode(mode, sizeof mode, options);
+  if (strcmp(mode, "deadly") == 0) _exit(3);
   if (strcmp(mode, "impossible") != 0) return MH_OK;
   static const char problem[] = "{\"ptr\":\"/mode\",\"msg\":\"\\\"impossible\\\" cannot be done\",\"hint\":\"try echo\"}";
   mh_bytes chunk = {(const uint8_t *)problem, sizeof problem - 1};
@@ -184,6 +187,8 @@ static mh_status connect(mh_inst *inst, mh_link link, mh_str device, mh_str opti
 static void die_of(mh_bytes frame) {
   static const char garbage[] = "no message";
   static const char lines[] = "<4>a warning\nplain text\n";
+  static const char words[] = "<6>one of the many lines that stand before the one that counts: the state of this and that\n";
+  static const char why[] = "<3>the device file is gone";
   switch (frame.ptr[0]) {
     case 'S':
       signal(SIGSEGV, SIG_DFL); /* whoever else watches for it, such as a sanitizer */
@@ -199,6 +204,12 @@ static void die_of(mh_bytes frame) {
     case 'E':
       if (write(2, lines, sizeof lines - 1) < 0) _exit(4);
       break;
+    case 'W':
+      for (int i = 0; i < 600; i++) {
+        if (write(2, words, sizeof words - 1) < 0) _exit(4);
+      }
+      if (write(2, why, sizeof why - 1) < 0) _exit(4);
+      _exit(3);
     default:
       break;
   }
