@@ -137,10 +137,13 @@ extension RadioSession {
         }
         let wasOrderly = client.connection.wasAcknowledged
         let heard = client.connection.lastHeard
-        if let handover = slots.left(client: client.id, isGraceful: wasOrderly, lastHeard: heard) {
+        if let handover = slots.left(client: client.id, isGraceful: wasOrderly, lastHeard: heard),
+            let heir = clients[handover.client], let place = heir.membership
+        {
             // The heir began where this one had surely read to, and its place counts from now on.
-            return takeOver(handover)
+            return takeOver(handover.slot, by: heir, from: place)
         }
+        // An heir that is still asking for its place finds this one's, which must be true by then.
         guard let membership = client.membership, membership.cursor != membership.confirmed else { return }
         if wasOrderly, !membership.isInDoubt { return }
         counters.messagesRedelivered += 1
@@ -164,10 +167,9 @@ extension RadioSession {
     }
 
     /// A program that had come back before its dead connection was noticed goes on in its own place.
-    private func takeOver(_ handover: ClientSlots.Handover) {
-        guard let client = clients[handover.client], let old = client.membership else { return }
+    private func takeOver(_ slot: Int, by client: VirtualCompanion, from old: VirtualCompanion.Membership) {
         let identity = ClientIdentity(
-            share: old.identity.share, name: old.identity.name, address: old.identity.address, slot: handover.slot)
+            share: old.identity.share, name: old.identity.name, address: old.identity.address, slot: slot)
         client.membership?.identity = identity
         departures += 1
         storeInBackground {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshhost: a host for mesh radios and other byte-link devices
+
+import FoundationEssentials
+import Testing
+
+@testable import MeshSharing
+
+/// Where programs go on reading when others of their name come and go meanwhile.
+struct PlaceTests {
+    private static let next = MessageSharingTests.next
+
+    private static func message(_ number: UInt8) -> Data { MessageSharingTests.message(number) }
+
+    /// A client that has said its version, and nothing else.
+    private static func stranger(_ bench: isolated SharingBench) async throws -> ShareTestClient {
+        let client = try await bench.client()
+        #expect(try await client.ask(Data([0x16, 3]))?.first == 0x0D)
+        return client
+    }
+
+    /// The messages of a client that has sent its name.
+    private static func messages(of client: ShareTestClient) async throws -> [Data] {
+        #expect(await MessageSharingTests.frame(client)?.first == 0x05)
+        return try await MessageSharingTests.drain(client)
+    }
+
+    @Test func `who comes back before its dead connection is noticed gets what was not read there`() async throws {
+        try await SharingBench.run { bench in
+            let dead = try await MessageSharingTests.client(bench, "app")
+            try await MessageSharingTests.arrive(1...1, bench)
+            await dead.stopReading()
+            try await dead.send(Self.next)
+            while await bench.session.counters.messagesDelivered == 0 { await Task.yield() }
+            let heir = try await Self.stranger(bench)
+            let journal = try await HeldJournal(bench.journal)
+            try await heir.send(MessageSharingTests.appStart("app"))
+            // It has a slot, and asks for its place.
+            await journal.call()
+            _ = try await bench.event("client.leave") { await dead.close() }
+            journal.end()
+            #expect(try await Self.messages(of: heir) == [Self.message(1)])
+        }
+    }
+}
