@@ -202,6 +202,32 @@ struct TokenTests {
             #expect(try await right.prove("alice", "another one of 16") == Self.accepted)
         }
     }
+
+    @Test func `a timer that is early leaves no silent connection for ever`() async throws {
+        try await Self.run { bench in
+            let silent = try await bench.client()
+            var isWatched: Bool?
+            repeat {
+                await Task.yield()
+                isWatched = await bench.session.isWatchedAfterAnEarlyTimer
+            } while isWatched == nil
+            #expect(isWatched == true)
+            await silent.close()
+        }
+    }
+}
+
+extension RadioSession {
+    /// Has the timer of a connection that is no client yet fire before its time; whether it is set again. Nil: there is no
+    /// such connection.
+    fileprivate var isWatchedAfterAnEarlyTimer: Bool? {
+        guard let entrant = entrants.values.first else { return nil }
+        // However long the test has had to wait for a processor.
+        entrant.access = ShareAccessStateMachine(now: loop.now + .seconds(3_600))
+        entrant.timer.cancel()
+        deadlineReached(entrant)
+        return entrant.timer.isScheduled
+    }
 }
 
 /// Shares with TLS, and the bridge that leads to them.

@@ -54,9 +54,7 @@ extension RadioSession {
         }
         let entrant = Entrant(connection, hasProof: !settings.tokens.isEmpty, loop: loop)
         entrants[connection.id] = entrant
-        entrant.timer.schedule(after: ShareAccessStateMachine.timeLimit) { [unowned entrant] in
-            self.deadlineReached(entrant)
-        }
+        watch(entrant, for: ShareAccessStateMachine.timeLimit)
         let loop = loop
         connection.start(
             ShareClient.Callbacks(
@@ -74,9 +72,19 @@ extension RadioSession {
             onOpen: { [unowned entrant] in if entrant.access == nil { self.admit(entrant, nil) } })
     }
 
-    private func deadlineReached(_ entrant: Entrant) {
-        let action = entrant.access?.deadlineReached(now: loop.now) ?? .close
-        if action == .close { turnAway(entrant, .timeout) }
+    private func watch(_ entrant: Entrant, for time: Duration) {
+        entrant.timer.schedule(after: time) { [unowned entrant] in self.deadlineReached(entrant) }
+    }
+
+    func deadlineReached(_ entrant: Entrant) {
+        // Without a proof there is no machine: only TLS was waited for.
+        switch entrant.access?.deadlineReached(now: loop.now) ?? .close {
+        case .close:
+            turnAway(entrant, .timeout)
+        case .none:
+            // A timer that was early must not be the last one.
+            if let deadline = entrant.access?.nextDeadline { watch(entrant, for: deadline - loop.now) }
+        }
     }
 
     private func proofReceived(_ frame: Data, from entrant: Entrant) {
