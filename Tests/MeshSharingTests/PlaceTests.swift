@@ -42,4 +42,37 @@ struct PlaceTests {
             #expect(try await Self.messages(of: heir) == [Self.message(1)])
         }
     }
+
+    @Test func `what a client was being given when it left is for whoever comes after it`() async throws {
+        try await SharingBench.run { bench in
+            let before = try await MessageSharingTests.client(bench, "app")
+            _ = try await bench.event("client.leave") { await before.close() }
+            try await MessageSharingTests.arrive(1...1, bench)
+            let client = try await Self.stranger(bench)
+            await client.stopReading()
+            var journal = try await HeldJournal(bench.journal)
+            // Together: the second command is begun by the task of the first.
+            try await client.sendRaw(PipeliningTests.framed([MessageSharingTests.appStart("app"), Self.next]))
+            // Its place, and its messages.
+            try await journal.step()
+            try await journal.step()
+            // That it has the first.
+            await journal.call()
+            _ = try await bench.event("client.leave") { await client.close() }
+            let heir = try await Self.stranger(bench)
+            try await heir.send(MessageSharingTests.appStart("app"))
+            while await !bench.session.isAtJournal { await Task.yield() }
+            // It would be with the journal by then, if it did not wait.
+            for _ in 0..<100 { await Task.yield() }
+            journal.end()
+            #expect(try await Self.messages(of: heir) == [Self.message(1)])
+        }
+    }
+}
+
+extension RadioSession {
+    /// Whether a client's command waits for the journal.
+    fileprivate var isAtJournal: Bool {
+        clients.values.contains { if case .journal = $0.work { true } else { false } }
+    }
 }

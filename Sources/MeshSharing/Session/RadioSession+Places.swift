@@ -131,9 +131,9 @@ extension RadioSession {
     func leaveMessages(_ client: VirtualCompanion) {
         // It may itself be waiting for others that have left.
         departed.removeValue(forKey: client.id)?.resume()
-        if client.usesJournal {
-            departing.insert(client.id)
-            departures += 1
+        if client.journalTasks > 0 {
+            departing[client.id] = client.journalTasks
+            departures += client.journalTasks
         }
         let wasOrderly = client.connection.wasAcknowledged
         let heard = client.connection.lastHeard
@@ -199,8 +199,10 @@ extension RadioSession {
     }
 
     private func journalTaskEnded(client id: UInt64) {
-        clients[id]?.usesJournal = false
-        if departing.remove(id) != nil { departureEnded() }
+        clients[id]?.journalTasks -= 1
+        guard let left = departing[id] else { return }
+        departing[id] = left > 1 ? left - 1 : nil
+        departureEnded()
     }
 
     /// Waits until everything is stored for those that have left, or the client itself leaves. Looks again where it begins
@@ -234,12 +236,13 @@ extension RadioSession {
         }
     }
 
-    /// Runs what has to wait for the journal, one at a time for each client.
+    /// Runs what has to wait for the journal, one command at a time for each client. The last thing that a task does may be
+    /// to begin the client's next command, and with it a task that goes on when this one has ended.
     func runTask(
         for client: VirtualCompanion, _ body: @escaping @Sendable (isolated RadioSession, UInt64) async -> Void
     ) {
         let id = client.id
-        client.usesJournal = true
+        client.journalTasks += 1
         storeInBackground {
             await body($0, id)
             $0.journalTaskEnded(client: id)

@@ -73,8 +73,8 @@ public actor RadioSession {
     var newest: JournalEntry?
     /// A message that the radio has given out and the journal has not taken.
     var unstored: NewMessage?
-    /// Clients that have gone while a task of theirs used the journal.
-    var departing: Set<UInt64> = []
+    /// Clients that have gone while tasks of theirs used the journal, with the number of those that still do.
+    var departing: [UInt64: Int] = [:]
     /// What is still to be stored for clients that have gone, and who waits for it.
     var departures = 0
     var departed: [UInt64: CheckedContinuation<Void, Never>] = [:]
