@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import FoundationEssentials
+import MeshLoop
 import Testing
 
 @testable import MeshSharing
@@ -66,6 +67,29 @@ struct PlaceTests {
             for _ in 0..<100 { await Task.yield() }
             journal.end()
             #expect(try await Self.messages(of: heir) == [Self.message(1)])
+        }
+    }
+
+    @Test func `programs of one name each find their own place when their share was closed`() async throws {
+        try await SharingBench.run { bench in
+            var clients: [ShareTestClient] = []
+            // Each begins where the one before has read to, and reads what has come since. None says anything after that.
+            for number in 1...4 {
+                let client = try await MessageSharingTests.client(bench, "app")
+                clients.append(client)
+                let new = number == 1 ? [] : [Self.message(UInt8(number - 1))]
+                #expect(try await MessageSharingTests.drain(client) == new)
+                try await MessageSharingTests.arrive(UInt8(number)...UInt8(number), bench)
+            }
+            await bench.session.closeShare(0)
+            _ = try await bench.session.openShare(
+                ShareSettings(
+                    name: "test", type: "companion-unix", addresses: [SocketAddress(unixPath: bench.path)])
+            )
+            for number in 1...4 {
+                let client = try await MessageSharingTests.client(bench, "app")
+                #expect(try await MessageSharingTests.drain(client) == (UInt8(number)...4).map(Self.message))
+            }
         }
     }
 }

@@ -128,7 +128,7 @@ extension RadioSession {
     }
 
     /// The client has gone: where it did not get its last message, its identity will get it again.
-    func leaveMessages(_ client: VirtualCompanion) {
+    func leaveMessages(_ client: VirtualCompanion, _ reason: LeaveReason) {
         // It may itself be waiting for others that have left.
         departed.removeValue(forKey: client.id)?.resume()
         if client.journalTasks > 0 {
@@ -137,7 +137,9 @@ extension RadioSession {
         }
         let wasOrderly = client.connection.wasAcknowledged
         let heard = client.connection.lastHeard
-        if let handover = slots.left(client: client.id, isGraceful: wasOrderly, lastHeard: heard),
+        // Nobody has come back for one whose connection the host ends: the others of its name are somebody else.
+        let isOver = wasOrderly || reason.isByOrder
+        if let handover = slots.left(client: client.id, isGraceful: isOver, lastHeard: heard),
             let heir = clients[handover.client], let place = heir.membership
         {
             // The heir began where this one had surely read to, and its place counts from now on.

@@ -156,4 +156,7 @@ public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
     case denied
     /// The share was removed or the daemon stops.
     case shareClosed = "share-closed"
+
+    /// Whether the host ended a connection that was as it should be.
+    var isByOrder: Bool { self == .shareClosed || self == .denied }
 }
