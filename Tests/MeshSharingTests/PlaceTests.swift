@@ -2,6 +2,8 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import FoundationEssentials
+import MeshCompanion
+import MeshJournal
 import MeshLoop
 import Testing
 
@@ -90,6 +92,14 @@ struct PlaceTests {
                 let client = try await MessageSharingTests.client(bench, "app")
                 #expect(try await MessageSharingTests.drain(client) == (UInt8(number)...4).map(Self.message))
             }
+        }
+    }
+
+    @Test func `a client whose place cannot be read is not told that there are no messages`() async throws {
+        try await SharingBench.run { bench in
+            let client = try await Self.stranger(bench)
+            await bench.journal.close()
+            #expect(try await client.ask(Self.next) == CompanionFrame.error(.fileError))
         }
     }
 }
