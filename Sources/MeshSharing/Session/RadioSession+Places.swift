@@ -50,7 +50,10 @@ extension RadioSession {
         let hasOtherName = client.membership.map { $0.identity.name != name } ?? false
         var slot = slots.join(base: base, client: id, now: loop.now)
         // Its share and address are those of its connection, and cannot be others.
-        if hasOtherName { await leaveOldPlace(client) }
+        if hasOtherName, let unread = leaveOldPlace(client) {
+            await rewind(unread)
+            departureEnded()
+        }
         do {
             while true {
                 // What one that has left was being given may have to be taken back.
@@ -78,15 +81,15 @@ extension RadioSession {
 
     /// A client that says another name is another one from now on: what it was given under the old one, and has not shown to
     /// have got, is for that name again. It is nowhere until it has its new place: a slot that is left to it meanwhile is one
-    /// of the new name, and must not be taken for one of the old.
-    private func leaveOldPlace(_ client: VirtualCompanion) async {
-        guard let old = client.membership else { return }
+    /// of the new name, and must not be taken for one of the old. Therefore nothing is awaited between its new slot and this;
+    /// gives what is still to be taken back.
+    private func leaveOldPlace(_ client: VirtualCompanion) -> VirtualCompanion.Membership? {
+        guard let old = client.membership else { return nil }
         client.membership = nil
-        guard old.cursor != old.confirmed else { return }
+        guard old.cursor != old.confirmed else { return nil }
         counters.messagesRedelivered += 1
         departures += 1
-        await rewind(old)
-        departureEnded()
+        return old
     }
 
     /// Where an identity is in the messages.
