@@ -95,7 +95,7 @@ extension RadioSession {
     /// Where an identity is in the messages.
     private func place(of identity: ClientIdentity) async throws(MeshError) -> Int64 {
         if newest == nil {
-            newest = try await journal.entries(of: device, after: journal.head(of: device) - 1, limit: 1).last
+            noteNewest(try await journal.entries(of: device, after: journal.head(of: device) - 1, limit: 1).last)
         }
         if let stored = try await journal.cursor(of: identity, device: device) { return stored }
         let cursor: Int64
