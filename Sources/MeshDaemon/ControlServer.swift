@@ -31,6 +31,8 @@ actor ControlServer {
         var lastUsed: Duration
         /// A request is being answered, or events are being sent.
         var isBusy = false
+        /// Events are being sent: it is busy for as long as the peer likes.
+        var isFollowing = false
         /// What is answered is up to modules, and may take its time.
         var asksModules = false
 
@@ -45,6 +47,9 @@ actor ControlServer {
     /// Connections at a time. One more takes the place of the one that has been idle for the longest time: forgotten
     /// connections do not lock the operator out.
     private static let connectionLimit = 64
+    /// How many of them may listen for events, or to a scan. These are never idle, so forgotten ones keep their places; the
+    /// rest is for commands.
+    private static let followerLimit = 48
 
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -126,6 +131,7 @@ actor ControlServer {
             connection.isBusy = true
             defer {
                 connection.isBusy = false
+                connection.isFollowing = false
                 connection.asksModules = false
                 connection.lastUsed = loop.now
             }
@@ -134,8 +140,11 @@ actor ControlServer {
                 id = request.id
                 connection.asksModules = ["scan", "pair", "unpair", "examine", "describe"].contains(request.method)
                 switch request.method {
-                case "listen": try await stream(to: connection, id, request.params)
+                case "listen":
+                    try follow(connection)
+                    try await stream(to: connection, id, request.params)
                 case "scan":
+                    try follow(connection)
                     for await event in try await handler.scan(request.params) {
                         try await connection.stream.write(ControlProtocol.event(event, for: id))
                     }
@@ -151,6 +160,17 @@ actor ControlServer {
         }
         connections[number] = nil
         connection.stream.close()
+    }
+
+    /// The connection is about to be sent events.
+    private func follow(_ connection: Connection) throws(MeshError) {
+        guard connections.values.count(where: \.isFollowing) < Self.followerLimit else {
+            throw MeshError(
+                .resourceExhausted,
+                "\(Self.followerLimit) connections listen for events or scan already; end one of them",
+                context: MeshError.Context(operation: "follow events"))
+        }
+        connection.isFollowing = true
     }
 
     /// Sends events until the connection ends. The first line says that nothing is missed from here on.

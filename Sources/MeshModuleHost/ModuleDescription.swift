@@ -27,7 +27,8 @@ struct ModuleDescription {
             throw ModuleRefusal(
                 path,
                 "is built for ABI major \(size >= 8 ? String(pointer.pointee.abi_major) : "unknown"), "
-                    + "this daemon has ABI \(hostABI)", advice: "install the module's build for ABI \(MH_ABI_MAJOR)")
+                    + "this daemon has ABI \(ModuleABI.version)",
+                advice: "install the module's build for ABI \(MH_ABI_MAJOR)")
         }
         guard size >= infoSize else {
             throw ModuleRefusal(
@@ -36,7 +37,7 @@ struct ModuleDescription {
         let info = pointer.pointee
         guard info.abi_minor_needed <= MH_ABI_MINOR else {
             throw ModuleRefusal(
-                path, "needs ABI \(info.abi_major).\(info.abi_minor_needed), this daemon has ABI \(hostABI)",
+                path, "needs ABI \(info.abi_major).\(info.abi_minor_needed), this daemon has ABI \(ModuleABI.version)",
                 advice: "update meshhost, or install an older build of the module")
         }
         func text(_ field: String, _ text: UnsafePointer<CChar>?) throws(ModuleRefusal) -> String {
@@ -71,8 +72,6 @@ struct ModuleDescription {
             url: info.url == nil ? nil : try text("url", info.url), ops: try ops(info.ops, path: path, rebuild: rebuild)
         )
     }
-
-    static var hostABI: String { "\(MH_ABI_MAJOR).\(MH_ABI_MINOR)" }
 
     /// As many of the functions as the module has, the others null.
     private static func ops(

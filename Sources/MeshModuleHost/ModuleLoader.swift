@@ -94,7 +94,7 @@ public final class ModuleLoader: Sendable {
                 .first { dlsym(library, "mh_transport_entry_v\($0)") != nil }
             throw other.map { major in
                 ModuleRefusal(
-                    file.path, "is built for ABI major \(major), this daemon has ABI \(ModuleDescription.hostABI)",
+                    file.path, "is built for ABI major \(major), this daemon has ABI \(ModuleABI.version)",
                     advice: "install the module's build for ABI \(MH_ABI_MAJOR)")
             }
                 ?? ModuleRefusal(

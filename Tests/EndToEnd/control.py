@@ -4,7 +4,7 @@
 import json
 import os
 
-from host import Control, Host, equal, mock
+from host import Control, Host, equal, eventually, mock
 
 
 async def a_time_that_is_out_of_range_does_no_harm(rig):
@@ -53,3 +53,24 @@ async def forgotten_control_connections_lock_nobody_out(rig):
     equal(await first.answer(), None, "answer to the one that was idle for the longest time")
     await host.json("device", "bench", "reconnect")
     await host.ready("bench")                              # the stream of events is never idle
+
+
+async def forgotten_listeners_leave_room_for_commands(rig):
+    host = Host(rig)
+    host.configure(mock("bench"))
+    await host.start()
+    listeners, refusal = [], None
+    while refusal is None and len(listeners) < 80:
+        control = await Control.connect(host)
+        refusal = (await control.ask("listen")).get("error")
+        listeners.append(control)
+    equal(refusal["code"], "resource.exhausted")
+    equal(len(listeners), 48, "with this host's own stream of events, one more than the most")
+    equal(len(await host.devices()), 1)
+    assert (await control.ask("version"))["result"], "the connection that was refused is served"
+    listeners[0].writer.close()
+
+    async def is_heard():
+        return "event" in await control.ask("listen")
+
+    await eventually(is_heard, "a place for one more listener")

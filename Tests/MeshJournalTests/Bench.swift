@@ -4,6 +4,7 @@
 import FoundationEssentials
 import Glibc
 import MeshLoop
+import MeshTestSupport
 import MeshTransportAPI
 import Synchronization
 import Testing
@@ -130,42 +131,4 @@ extension MessageJournal {
     func block(_ gate: Gate) async throws {
         try await ask { _ in gate.wait() }
     }
-}
-
-/// Holds a thread of libuv's pool until it is opened. Who waits for that blocks nothing: all loops of a process share the
-/// pool, and all tests share the threads that tasks run on. Sendable: `sem_wait` and `sem_post` may be called from any
-/// thread.
-final class Gate: @unchecked Sendable {
-    private let opened = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-    private let entered = Mutex<(isSo: Bool, waiter: CheckedContinuation<Void, Never>?)>((false, nil))
-
-    init() {
-        sem_init(opened, 0, 0)
-    }
-
-    deinit {
-        sem_destroy(opened)
-        opened.deallocate()
-    }
-
-    func wait() {
-        let waiter = entered.withLock { entered in
-            entered.isSo = true
-            return entered.waiter
-        }
-        waiter?.resume()
-        while sem_wait(opened) != 0 {}
-    }
-
-    func waitUntilEntered() async {
-        await withCheckedContinuation { continuation in
-            let isSo = entered.withLock { entered in
-                entered.waiter = continuation
-                return entered.isSo
-            }
-            if isSo { continuation.resume() }
-        }
-    }
-
-    func open() { sem_post(opened) }
 }

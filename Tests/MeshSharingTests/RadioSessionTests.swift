@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import MeshCompanion
+import MeshLoop
 import MeshRuntime
 import MeshTransportAPI
 import Synchronization
@@ -264,5 +265,39 @@ struct RadioSessionTests {
             #expect(message.data["text"]?.stringValue == "Hello")
             #expect(message.data["message"]?.intValue != nil)
         }
+    }
+
+    @Test func `what is said to one client when another one has ended reaches it`() async throws {
+        try await SharingBench.run { bench in
+            let ending = try await bench.client()
+            let staying = try await bench.client()
+            for client in [ending, staying] { #expect(try await client.ask(Self.getCore) == Self.core) }
+            let news = Data([0x90])
+            await bench.session.give(news, to: 2, whenLeft: 1)
+            await ending.finishSending()
+            #expect(await ending.next() == nil)
+            // In its own turn, which is over.
+            try #require(await !bench.session.isToBeFlushed(2))
+            #expect(await staying.next() == news)
+        }
+    }
+}
+
+extension RadioSession {
+    /// Whether the client is on the list of those to be flushed.
+    fileprivate func isToBeFlushed(_ id: UInt64) -> Bool { clients[id]?.connection.isDirty ?? false }
+
+    /// Gives a client a frame in the moment in which the connection of another one has ended.
+    fileprivate func give(_ frame: Data, to id: UInt64, whenLeft ending: UInt64) {
+        guard let client = clients[id], let ending = clients[ending], let settings = shares[0]?.settings else { return }
+        let loop = loop
+        ending.connection.become(
+            ShareClient.Callbacks(
+                now: { loop.now }, room: { 1 }, onFrame: { _ in }, onInputEnd: { self.flushLater(ending) },
+                onDrained: {},
+                onLeave: { reason in
+                    self.clientLeft(ending, settings, reason)
+                    self.give(client, frame)
+                }))
     }
 }

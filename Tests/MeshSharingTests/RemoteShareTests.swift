@@ -202,6 +202,67 @@ struct TokenTests {
             #expect(try await right.prove("alice", "another one of 16") == Self.accepted)
         }
     }
+
+    @Test(arguments: [
+        [ShareToken(name: "alice", role: .admin, secret: "another one of 16")],
+        [ShareToken(name: "alice", role: .observe, secret: secret)], [],
+    ])
+    func `a code for a token that is not the same any more lets nobody in`(renewed: [ShareToken]) async throws {
+        try await Self.run { bench in
+            let client = try await bench.client()
+            let question = try #require(try await client.ask(ShareProof.nameFrame("alice".utf8)))
+            let nonce = try #require(ShareProof.nonce(in: question))
+            try await bench.session.renewAccess(ofShare: 0, tokens: renewed + [Self.tokens[1]], tls: nil)
+            let code = try ShareProof.code(secret: Self.secret, nonce: nonce, name: Array("alice".utf8))
+            let word = try await client.ask(ShareProof.codeFrame(code))
+            try #require(word == Self.failed)
+            #expect(await client.next() == nil)
+            #expect(await bench.session.clientCount == 0)
+        }
+    }
+
+    @Test
+    func `a share that gets tokens keeps no client without one, and one that has none any more keeps none with one`()
+        async throws
+    {
+        try await SharingBench.run { bench in
+            let stranger = try await bench.client()
+            #expect(try await stranger.ask(Self.getCore) == Self.core)
+            try await bench.session.renewAccess(ofShare: 0, tokens: Self.tokens, tls: nil)
+            try #require(await bench.session.clientCount == 0)
+            #expect(await stranger.next() == nil)
+            let alice = try await bench.client()
+            #expect(try await alice.prove("alice", Self.secret) == Self.accepted)
+            try await bench.session.renewAccess(ofShare: 0, tokens: [], tls: nil)
+            #expect(await alice.next() == nil)
+        }
+    }
+
+    @Test func `a timer that is early leaves no silent connection for ever`() async throws {
+        try await Self.run { bench in
+            let silent = try await bench.client()
+            var isWatched: Bool?
+            repeat {
+                await Task.yield()
+                isWatched = await bench.session.isWatchedAfterAnEarlyTimer
+            } while isWatched == nil
+            #expect(isWatched == true)
+            await silent.close()
+        }
+    }
+}
+
+extension RadioSession {
+    /// Has the timer of a connection that is no client yet fire before its time; whether it is set again. Nil: there is no
+    /// such connection.
+    fileprivate var isWatchedAfterAnEarlyTimer: Bool? {
+        guard let entrant = entrants.values.first else { return nil }
+        // However long the test has had to wait for a processor.
+        entrant.access = ShareAccessStateMachine(now: loop.now + .seconds(3_600))
+        entrant.timer.cancel()
+        deadlineReached(entrant)
+        return entrant.timer.isScheduled
+    }
 }
 
 /// Shares with TLS, and the bridge that leads to them.

@@ -214,6 +214,31 @@ struct VirtualCompanionTests {
         }
     }
 
+    @Test func `a signature that is wanted during a handshake is made after it`() async throws {
+        var lane = CommandLaneConfiguration()
+        lane.replyTimeout = .seconds(600)
+        try await SharingBench.run(
+            lane: lane, session: { $0.sendWait = .seconds(600) }, share: { $0.role = .admin }, answers: Self.meshRadio
+        ) { bench in
+            let client = try await bench.client()
+            let radio = bench.radio
+            _ = try await client.ask(Data([0x21]))
+            #expect(try await client.ask(Data([0x22, 1])) == Self.ok)
+            // The handshake stops at the radio's clock.
+            await radio.answer { $0.first == 0x05 ? [] : Self.meshRadio($0) }
+            let asked = await radio.received.count { $0.first == 0x05 }
+            _ = try await bench.event("link.down") { await radio.vanish() }
+            while await radio.received.count(where: { $0.first == 0x05 }) == asked { await Task.yield() }
+            try await client.send(Data([0x23]))
+            while await bench.session.clientSnapshots.first?.framesIn != 3 { await Task.yield() }
+            await radio.answer(with: Self.meshRadio)
+            await radio.push(Data([0x09, 1, 2, 3, 4]))
+            #expect(await client.next()?.first == 0x14)
+            let frames = await radio.received.filter { [0x21, 0x22, 0x23].contains($0.first) }
+            #expect(frames == [Data([0x21]), Data([0x22, 1]), Data([0x23])])
+        }
+    }
+
     @Test func `received-packet logs go to shares that want them`() async throws {
         let log = Data([0x88, 0x20, 0xAB, 0x15, 0])
         for wanted in [true, false] {

@@ -25,7 +25,7 @@ struct ModuleHello: Sendable {
 
     /// The host's hello.
     static var ofHost: Data {
-        JSONValue.object(["protocols": [.int(ModuleMessage.version)], "abi": .string(ModuleDescription.hostABI)])
+        JSONValue.object(["protocols": [.int(ModuleMessage.version)], "abi": .string(ModuleABI.version)])
             .serialized()
     }
 

@@ -13,6 +13,8 @@ final class Entrant {
     let connection: ShareClient
     /// Nil on a share without tokens: only TLS is waited for.
     var access: ShareAccessStateMachine?
+    /// The token whose code it was asked for; nil before that, and if the share has none of that name.
+    var token: ShareToken?
     let timer: LoopTimer
 
     init(_ connection: ShareClient, hasProof: Bool, loop: EventLoop) {

@@ -17,8 +17,10 @@ final class ShareClient {
     let id: UInt64
     let share: Int
     private(set) var role: ClientRole
-    /// The name of the token that it has proved to have; nil on a share without tokens.
-    private(set) var token: String?
+    /// The token that it has proved to have, as it was then; nil on a share without tokens.
+    private(set) var admission: ShareToken?
+    /// The name of that token.
+    var token: String? { admission?.name }
     let peer: String
     /// Whether it gets received-packet logs: asked for each of them.
     let receivesPacketLogs: Bool
@@ -125,7 +127,7 @@ final class ShareClient {
 
     /// It has proved to have a token, or there is none to prove.
     func admit(_ token: ShareToken?) {
-        self.token = token?.name
+        admission = token
         if let token { role = token.role }
     }
 

@@ -36,8 +36,8 @@ final class VirtualCompanion {
     /// What it has sent and is not being done yet.
     private(set) var inbox: [Data] = []
     var work: Work?
-    /// A task of its own uses the journal.
-    var usesJournal = false
+    /// How many tasks of its own use the journal.
+    var journalTasks = 0
     /// Its commands are being gone through.
     var isBeingServed = false
     /// The protocol version it asked for; the firmware begins with 0.

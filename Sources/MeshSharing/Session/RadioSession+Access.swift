@@ -34,10 +34,7 @@ extension RadioSession {
         shares[number]?.settings = settings
         shares[number]?.tls = context
         for client in clients.values where client.connection.share == number {
-            let name = client.connection.token
-            guard tokens.first(where: { $0.name == name }) != old.tokens.first(where: { $0.name == name }) else {
-                continue
-            }
+            if settings.admits(client.connection.admission) { continue }
             client.connection.closeAfterFlush()
             clientLeft(client, settings, .denied)
         }
@@ -54,9 +51,7 @@ extension RadioSession {
         }
         let entrant = Entrant(connection, hasProof: !settings.tokens.isEmpty, loop: loop)
         entrants[connection.id] = entrant
-        entrant.timer.schedule(after: ShareAccessStateMachine.timeLimit) { [unowned entrant] in
-            self.deadlineReached(entrant)
-        }
+        watch(entrant, for: ShareAccessStateMachine.timeLimit)
         let loop = loop
         connection.start(
             ShareClient.Callbacks(
@@ -74,9 +69,19 @@ extension RadioSession {
             onOpen: { [unowned entrant] in if entrant.access == nil { self.admit(entrant, nil) } })
     }
 
-    private func deadlineReached(_ entrant: Entrant) {
-        let action = entrant.access?.deadlineReached(now: loop.now) ?? .close
-        if action == .close { turnAway(entrant, .timeout) }
+    private func watch(_ entrant: Entrant, for time: Duration) {
+        entrant.timer.schedule(after: time) { [unowned entrant] in self.deadlineReached(entrant) }
+    }
+
+    func deadlineReached(_ entrant: Entrant) {
+        // Without a proof there is no machine: only TLS was waited for.
+        switch entrant.access?.deadlineReached(now: loop.now) ?? .close {
+        case .close:
+            turnAway(entrant, .timeout)
+        case .none:
+            // A timer that was early must not be the last one.
+            if let deadline = entrant.access?.nextDeadline { watch(entrant, for: deadline - loop.now) }
+        }
     }
 
     private func proofReceived(_ frame: Data, from entrant: Entrant) {
@@ -85,9 +90,10 @@ extension RadioSession {
         switch entrant.access?.frameReceived(frame) ?? .ignore {
         case .drawChallenge(let name):
             challenge(entrant, name: name, tokens.first { name == Array($0.name.utf8) })
-        case .admit(let name, let reply):
-            // It may have been taken away in the meantime.
-            guard let token = tokens.first(where: { name == Array($0.name.utf8) }) else {
+        case .admit(_, let reply):
+            // The token may have been taken away since its code was asked for, or have another secret. Nobody guesses here.
+            guard let token = entrant.token, tokens.contains(token) else {
+                send(ShareProof.failed, to: connection)
                 return turnAway(entrant, .proof)
             }
             send(reply, to: connection)
@@ -106,6 +112,7 @@ extension RadioSession {
         let nonce = (0..<ShareProof.nonceByteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         do throws(CryptoError) {
             let code = try ShareProof.code(secret: token?.secret ?? Self.standIn, nonce: nonce, name: name)
+            entrant.token = token
             let action = entrant.access?.challengeDrawn(nonce: nonce, code: code, isKnown: token != nil)
             if case .send(let frame)? = action { send(frame, to: entrant.connection) }
         } catch {
@@ -118,9 +125,11 @@ extension RadioSession {
     private func admit(_ entrant: Entrant, _ token: ShareToken?) {
         let connection = entrant.connection
         guard let settings = shares[connection.share]?.settings else { return }
-        // Others may have come in while it showed what it had.
+        // Others may have come in while it showed what it had, and the share may have got its first tokens.
         if isFull(connection.share, settings) { return turnAway(entrant, .full) }
-        entrants[connection.id] = nil
+        if !settings.admits(token) { return turnAway(entrant, .proof) }
+        // The last answer may have been the end of it.
+        guard entrants.removeValue(forKey: connection.id) != nil else { return }
         entrant.timer.cancel()
         connection.admit(token)
         connection.become(join(connection, settings))

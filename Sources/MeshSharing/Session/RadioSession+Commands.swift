@@ -131,6 +131,11 @@ extension RadioSession {
     }
 
     private func sign(_ frame: Data, _ expectation: ReplyExpectation, _ client: VirtualCompanion) {
+        // Without the radio the signature waits for it or is refused, and what is to be signed stays where it is: it is cut
+        // to the frames of the link that takes it.
+        if !isServing, frame.first == CommandCode.signFinish.rawValue, client.signing.hasBegun {
+            return submit(frame, expectation, client)
+        }
         let longest = min(maximumFrame, CompanionFraming.maximumPayload)
         switch client.signing.received(frame, maximumFrame: longest) {
         case nil:

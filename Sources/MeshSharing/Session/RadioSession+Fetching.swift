@@ -102,7 +102,7 @@ extension RadioSession {
             return false
         }
         counters.messagesStored += 1
-        newest = entry
+        noteNewest(entry)
         announceMessage(entry)
         for client in clients.values.sorted(by: { $0.id < $1.id }) {
             if case .fetching(let command) = client.work {
@@ -112,6 +112,13 @@ extension RadioSession {
             }
         }
         return true
+    }
+
+    /// An entry is in the journal. One that was read or stored before a newer one may be told of after it, and clients do not
+    /// look behind the newest.
+    func noteNewest(_ entry: JournalEntry?) {
+        guard let entry, entry.sequence > newest?.sequence ?? 0 else { return }
+        newest = entry
     }
 
     // MARK: Echo
@@ -137,7 +144,7 @@ extension RadioSession {
             frame: frame, origin: origin)
         do {
             guard let entry = try await journal.append(message) else { return }
-            newest = entry
+            noteNewest(entry)
             for client in clients.values where shares[client.connection.share]?.settings.echoes == true {
                 if client.membership?.identity.description != origin { tellOfMessages(client) }
             }

@@ -106,7 +106,8 @@ extension RadioSession {
 
     private func notSent(_ number: UInt64, _ error: MeshError) {
         let isUnsent: Set<MeshError.Code> = [.frameTooLong, .invalidArgument, .queueFull, .notConnected]
-        let command = lane.commandInFlight
+        // The lane may have gone on to another command, which is none of this one's business.
+        let command = number == lane.sendNumber ? lane.commandInFlight : nil
         let requester = lane.commandNotSent(number, mayHaveGone: !isUnsent.contains(error.code), now: loop.now)
         if let command, MeshRequestStateMachine.isMeshRequest(command) { meshRequests.requestFailed(now: loop.now) }
         if let requester { fail(requester, error) }

@@ -40,6 +40,10 @@ extension RadioSession {
     private func giveNextMessage(to id: UInt64, _ command: Data) async {
         // A program that never said its name is known by its address.
         if let client = clients[id], client.membership == nil { await becomeMember(id, name: client.appName) }
+        // The journal did not say where it is; that there are no messages would be a lie.
+        if let client = clients[id], client.membership == nil {
+            return answer(client, CompanionFrame.error(.fileError))
+        }
         do {
             guard let (entry, frame) = try await nextVisible(for: id) else { return nothingFor(id, command) }
             guard let membership = clients[id]?.membership else { return }

@@ -50,7 +50,10 @@ extension RadioSession {
         let hasOtherName = client.membership.map { $0.identity.name != name } ?? false
         var slot = slots.join(base: base, client: id, now: loop.now)
         // Its share and address are those of its connection, and cannot be others.
-        if hasOtherName { await leaveOldPlace(client) }
+        if hasOtherName, let unread = leaveOldPlace(client) {
+            await rewind(unread)
+            departureEnded()
+        }
         do {
             while true {
                 // What one that has left was being given may have to be taken back.
@@ -78,21 +81,21 @@ extension RadioSession {
 
     /// A client that says another name is another one from now on: what it was given under the old one, and has not shown to
     /// have got, is for that name again. It is nowhere until it has its new place: a slot that is left to it meanwhile is one
-    /// of the new name, and must not be taken for one of the old.
-    private func leaveOldPlace(_ client: VirtualCompanion) async {
-        guard let old = client.membership else { return }
+    /// of the new name, and must not be taken for one of the old. Therefore nothing is awaited between its new slot and this;
+    /// gives what is still to be taken back.
+    private func leaveOldPlace(_ client: VirtualCompanion) -> VirtualCompanion.Membership? {
+        guard let old = client.membership else { return nil }
         client.membership = nil
-        guard old.cursor != old.confirmed else { return }
+        guard old.cursor != old.confirmed else { return nil }
         counters.messagesRedelivered += 1
         departures += 1
-        await rewind(old)
-        departureEnded()
+        return old
     }
 
     /// Where an identity is in the messages.
     private func place(of identity: ClientIdentity) async throws(MeshError) -> Int64 {
         if newest == nil {
-            newest = try await journal.entries(of: device, after: journal.head(of: device) - 1, limit: 1).last
+            noteNewest(try await journal.entries(of: device, after: journal.head(of: device) - 1, limit: 1).last)
         }
         if let stored = try await journal.cursor(of: identity, device: device) { return stored }
         let cursor: Int64
@@ -128,19 +131,24 @@ extension RadioSession {
     }
 
     /// The client has gone: where it did not get its last message, its identity will get it again.
-    func leaveMessages(_ client: VirtualCompanion) {
+    func leaveMessages(_ client: VirtualCompanion, _ reason: LeaveReason) {
         // It may itself be waiting for others that have left.
         departed.removeValue(forKey: client.id)?.resume()
-        if client.usesJournal {
-            departing.insert(client.id)
-            departures += 1
+        if client.journalTasks > 0 {
+            departing[client.id] = client.journalTasks
+            departures += client.journalTasks
         }
         let wasOrderly = client.connection.wasAcknowledged
         let heard = client.connection.lastHeard
-        if let handover = slots.left(client: client.id, isGraceful: wasOrderly, lastHeard: heard) {
+        // Nobody has come back for one whose connection the host ends: the others of its name are somebody else.
+        let isOver = wasOrderly || reason.isByOrder
+        if let handover = slots.left(client: client.id, isGraceful: isOver, lastHeard: heard),
+            let heir = clients[handover.client], let place = heir.membership
+        {
             // The heir began where this one had surely read to, and its place counts from now on.
-            return takeOver(handover)
+            return takeOver(handover.slot, by: heir, from: place)
         }
+        // An heir that is still asking for its place finds this one's, which must be true by then.
         guard let membership = client.membership, membership.cursor != membership.confirmed else { return }
         if wasOrderly, !membership.isInDoubt { return }
         counters.messagesRedelivered += 1
@@ -164,10 +172,9 @@ extension RadioSession {
     }
 
     /// A program that had come back before its dead connection was noticed goes on in its own place.
-    private func takeOver(_ handover: ClientSlots.Handover) {
-        guard let client = clients[handover.client], let old = client.membership else { return }
+    private func takeOver(_ slot: Int, by client: VirtualCompanion, from old: VirtualCompanion.Membership) {
         let identity = ClientIdentity(
-            share: old.identity.share, name: old.identity.name, address: old.identity.address, slot: handover.slot)
+            share: old.identity.share, name: old.identity.name, address: old.identity.address, slot: slot)
         client.membership?.identity = identity
         departures += 1
         storeInBackground {
@@ -197,8 +204,10 @@ extension RadioSession {
     }
 
     private func journalTaskEnded(client id: UInt64) {
-        clients[id]?.usesJournal = false
-        if departing.remove(id) != nil { departureEnded() }
+        clients[id]?.journalTasks -= 1
+        guard let left = departing[id] else { return }
+        departing[id] = left > 1 ? left - 1 : nil
+        departureEnded()
     }
 
     /// Waits until everything is stored for those that have left, or the client itself leaves. Looks again where it begins
@@ -232,12 +241,13 @@ extension RadioSession {
         }
     }
 
-    /// Runs what has to wait for the journal, one at a time for each client.
+    /// Runs what has to wait for the journal, one command at a time for each client. The last thing that a task does may be
+    /// to begin the client's next command, and with it a task that goes on when this one has ended.
     func runTask(
         for client: VirtualCompanion, _ body: @escaping @Sendable (isolated RadioSession, UInt64) async -> Void
     ) {
         let id = client.id
-        client.usesJournal = true
+        client.journalTasks += 1
         storeInBackground {
             await body($0, id)
             $0.journalTaskEnded(client: id)

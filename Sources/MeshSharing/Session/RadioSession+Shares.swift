@@ -120,7 +120,7 @@ extension RadioSession {
         meshRequests.requesterLeft(LaneRequester(client: client.id))
         acks.clientLeft(client.id)
         traces.clientLeft(client.id)
-        leaveMessages(client)
+        leaveMessages(client, reason)
         counters.left[reason, default: 0] += 1
         var facts = facts(client.connection, settings)
         facts["reason"] = .string(reason.rawValue)

@@ -93,8 +93,10 @@ extension RadioSession {
         } while true
     }
 
-    /// The pass is over, well or not: who waits for it gets what there is.
+    /// The pass is over, well or not: who waits for it gets what there is. Another one may have begun since, for whoever asked
+    /// after the end of this; then it is that one that is waited for.
     private func contactsPassed() {
+        if isPassingContacts { return }
         for client in clients.values.sorted(by: { $0.id < $1.id }) {
             if case .contacts(let command) = client.work { contactsReady(client, command) }
         }

@@ -73,8 +73,8 @@ public actor RadioSession {
     var newest: JournalEntry?
     /// A message that the radio has given out and the journal has not taken.
     var unstored: NewMessage?
-    /// Clients that have gone while a task of theirs used the journal.
-    var departing: Set<UInt64> = []
+    /// Clients that have gone while tasks of theirs used the journal, with the number of those that still do.
+    var departing: [UInt64: Int] = [:]
     /// What is still to be stored for clients that have gone, and who waits for it.
     var departures = 0
     var departed: [UInt64: CheckedContinuation<Void, Never>] = [:]
@@ -92,6 +92,8 @@ public actor RadioSession {
     var entrants: [UInt64: Entrant] = [:]
     let nextClientID: () -> UInt64
     private var dirtyClients: [VirtualCompanion] = []
+    /// Empty but for the time in which they are flushed; kept for its memory.
+    private var clientsBeingFlushed: [VirtualCompanion] = []
     private var framed: [UInt8] = []
     public internal(set) var counters = Counters()
     private let encoder = CompanionFrameEncoder(marker: .fromRadio, ceiling: CompanionFraming.largestCeiling)
@@ -236,13 +238,16 @@ public actor RadioSession {
     }
 
     private func flush() {
-        for client in dirtyClients {
+        // The end of one client may have something said to another, also to one that has been flushed: that one is on the
+        // list of the next time then.
+        swap(&dirtyClients, &clientsBeingFlushed)
+        for client in clientsBeingFlushed {
             let connection = client.connection
             connection.isDirty = false
             connection.flush()
             if connection.hasSaidAll, connection.isFlushed, client.isIdle { connection.finish() }
         }
-        dirtyClients.removeAll(keepingCapacity: true)
+        clientsBeingFlushed.removeAll(keepingCapacity: true)
     }
 }
 

@@ -60,6 +60,11 @@ public struct ShareSettings: Sendable {
         self.queueBytes = queueBytes
         self.stuckTimeout = stuckTimeout
     }
+
+    /// Whether a client with this token may be here; nil for one that has shown none.
+    func admits(_ token: ShareToken?) -> Bool {
+        token.map { tokens.contains($0) } ?? tokens.isEmpty
+    }
 }
 
 /// Somebody who may use a share.
@@ -151,4 +156,7 @@ public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
     case denied
     /// The share was removed or the daemon stops.
     case shareClosed = "share-closed"
+
+    /// Whether the host ended a connection that was as it should be.
+    var isByOrder: Bool { self == .shareClosed || self == .denied }
 }

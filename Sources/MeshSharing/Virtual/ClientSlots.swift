@@ -11,7 +11,7 @@
 /// But a program whose network broke comes back before the host has found out that the old connection is dead, and so
 /// gets another slot, and with it other messages. When the dead connection is found out, the first one of that base
 /// which came after the dead one was heard from the last time is taken for the same program, and gets the dead one's
-/// slot. One that came before is somebody else, and so is any if the connection was closed properly. If the program had
+/// slot. One that came before is somebody else, and so is any if the connection was closed properly, by whichever side. If the program had
 /// to come back twice, the slot goes from the first to the second connection and then on to the third.
 struct ClientSlots: Sendable {
     /// A client that has another slot from now on.

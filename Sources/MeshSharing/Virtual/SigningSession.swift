@@ -25,6 +25,9 @@ struct SigningSession: Sendable {
     /// Nil before SIGN_START.
     private var buffer: Data?
 
+    /// Whether there is something to be signed, be it nothing at all.
+    var hasBegun: Bool { buffer != nil }
+
     /// A client's SIGN_START, SIGN_DATA or SIGN_FINISH; nil for other commands. The radio's link carries frames of at
     /// most `maximumFrame` bytes. Errors are the firmware's: 4 without a start, 3 for more than ``capacity``, which
     /// leaves what was there before.
