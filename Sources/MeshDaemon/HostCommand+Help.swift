@@ -12,7 +12,6 @@ extension HostCommand {
           config show | schema      the config in force (secrets hidden) | every key it may have
           modules                   transport modules: found, loaded or refused, and why
           modules reset [NAME]      let modules be started again that crashed too often
-          module-test MODULE.so     try a module against the rules [module-test --help]
           devices                   all devices with their links
           device NAME [VERB]        status | connect | disconnect | release [--for 10m] | reconnect
           clients                   who is connected to the shares
@@ -23,6 +22,7 @@ extension HostCommand {
           unpair DEVICE|ADDRESS     forget a device's keys [--module bluez] [--adapter hci0]
           doctor                    whether all that links need is there, and what to do if not
           hci info CONTROLLER       what a controller is and can do: hci1, unix:PATH or tcp:HOST:PORT
+          module-test MODULE.so     try a module against the rules [module-test --help]
           bridge                    local clients reach a share of another host: --to HOST:PORT --listen HOST:PORT|PATH
                                     [--tls | --ca FILE | --pin SHA256] [--token NAME --secret-file FILE]
           decode companion HEX      what a companion frame says [--request HEX] [--secrets]

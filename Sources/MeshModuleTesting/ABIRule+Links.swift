@@ -62,6 +62,8 @@ extension ABIRule {
                     try instance.close(link)
                 } catch RuleEnd.broken(let what) {
                     throw RuleEnd.broken("\(step): \(what)")
+                } catch RuleEnd.overdue(let what) {
+                    throw RuleEnd.overdue("\(step): \(what)")
                 }
                 try instance.end()
                 stage.forget(instance)
