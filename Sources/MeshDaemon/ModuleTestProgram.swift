@@ -4,6 +4,7 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import MeshConfig
+internal import MeshLoop
 internal import MeshModuleHost
 internal import MeshModuleTesting
 internal import MeshTransportAPI
@@ -121,9 +122,9 @@ struct ModuleTestProgram {
 
     private func configured(_ name: String) throws -> (ModuleTestSettings.Subject, [String: JSONValue]) {
         let source = ConfigSource(files: options.configFiles, assignments: [], environment: environment)
-        let input = ConfigInput.gathering(explicit: source.files, environment: environment, settings: [])
-        // The module is tried, not trusted: nothing of it runs here.
-        let reading = HostConfig.reading(input) { _ in .unavailable(reason: "it is to be tested") }
+        let loop = EventLoop()
+        let reading = source.read(ModuleCatalog(loop: loop, log: .none))
+        try loop.shutDown()
         guard let config = reading.config, let device = config.devices.first(where: { $0.name == name }) else {
             throw MeshError(.configurationInvalid, "there is no device \"\(name)\" in the config; see `meshhost check`")
         }

@@ -107,7 +107,10 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         moreToDo = .allocate(capacity: 1)
         readBuffer = .allocate(byteCount: 65_536, alignment: 16)
         self.isClosed = isClosed
-        if isClosed { return remote.withLock { $0.isOpen = false } }
+        if isClosed {
+            remote.withLock { $0.isOpen = false }
+            return
+        }
         uv_async_init(uv, wakeUp) { EventLoop.of($0)?.drain() }
         uv_prepare_init(uv, beforePoll)
         uv_check_init(uv, afterPoll)

@@ -61,7 +61,7 @@ extension ABIRule {
         ABIRule("stop ends a link that frames are sent on") { stage in
             let instance = try stage.start()
             let link = try instance.open()
-            for _ in 0..<20 where instance.send([1, 2, 3], on: link).status == MH_AGAIN { break }
+            for _ in 0..<20 where instance.send(TestFrame.of(3), on: link).status == MH_AGAIN { break }
             try instance.end()
         },
         ABIRule("stop ends a search", needs: [.scan]) { stage in
@@ -71,14 +71,14 @@ extension ABIRule {
         },
         // The fastest of some calls: a busy machine makes one slow, not all.
         ABIRule("functions return at once") { stage in
-            for round in 0..<7 {
+            for _ in 0..<7 {
                 let instance = try stage.start()
                 if stage.issues.isEmpty, let link = try? instance.connect() {
                     try stage.wait(for: "link_up or link_down after connect") {
                         instance.record.link(link).state != .connecting
                     }
                     if instance.record.link(link).state == .up {
-                        _ = try instance.carry([UInt8(round)], on: link)
+                        _ = try instance.carry(TestFrame.short, on: link)
                         if stage.module.ops.probe != nil { _ = instance.probe(link) }
                         try instance.close(link)
                     }

@@ -45,12 +45,12 @@ extension ABIRule {
             let steps: [(String, (TestedInstance, mh_link) throws -> Void)] = [
                 ("right after link_up", { _, _ in }),
                 ("after some time", { _, _ in try stage.idle(for: .milliseconds(50)) }),
-                ("right after send", { instance, link in _ = instance.send([1], on: link) }),
-                ("after tx_done", { instance, link in _ = try instance.carry([1], on: link) }),
+                ("right after send", { instance, link in _ = instance.send(TestFrame.short, on: link) }),
+                ("after tx_done", { instance, link in _ = try instance.carry(TestFrame.short, on: link) }),
                 (
                     "with many frames on their way",
                     { instance, link in
-                        for _ in 0..<200 where instance.send([1, 2, 3], on: link).status == MH_AGAIN { break }
+                        for _ in 0..<200 where instance.send(TestFrame.of(3), on: link).status == MH_AGAIN { break }
                     }
                 ),
             ]
@@ -62,6 +62,8 @@ extension ABIRule {
                     try instance.close(link)
                 } catch RuleEnd.broken(let what) {
                     throw RuleEnd.broken("\(step): \(what)")
+                } catch RuleEnd.overdue(let what) {
+                    throw RuleEnd.overdue("\(step): \(what)")
                 }
                 try instance.end()
                 stage.forget(instance)
@@ -96,7 +98,7 @@ extension ABIRule {
             let link = try instance.open()
             let maximum = instance.record.link(link).maximum
             for length in Set([1, 2, maximum - 1, maximum]).sorted() where length > 0 {
-                let status = try instance.carry(Array(repeating: 0x3E, count: length), on: link)
+                let status = try instance.carry(TestFrame.of(length), on: link)
                 try stage.expect(status == MH_OK, "\(length) bytes of \(maximum) ended with \(status.named)")
             }
             try stage.expect(instance.record.link(link).state == .up, "the link has ended")
@@ -106,7 +108,7 @@ extension ABIRule {
             let link = try instance.open()
             let maximum = instance.record.link(link).maximum
             for length in [0, maximum + 1, 65_536] {
-                let status = try instance.carry(Array(repeating: 1, count: length), on: link)
+                let status = try instance.carry(TestFrame.of(length), on: link)
                 try stage.expect(status != MH_OK, "\(length) bytes were accepted, of \(maximum)")
             }
             try stage.expect(instance.record.link(link).state == .up, "a refused frame ended the link")
@@ -119,7 +121,7 @@ extension ABIRule {
                 var isTaken = false
                 while !isTaken, instance.record.link(link).state == .up {
                     let writables = instance.record.link(link).writables
-                    let status = instance.send([UInt8(truncatingIfNeeded: number), 2, 3, 4], on: link).status
+                    let status = instance.send(TestFrame.of(4, number: number), on: link).status
                     try stage.expect(status >= 0, "send returned \(status.named)")
                     isTaken = status == MH_OK
                     if isTaken { continue }
@@ -134,7 +136,7 @@ extension ABIRule {
             let instance = try stage.start()
             let link = try instance.open()
             try instance.close(link)
-            let status = instance.send([1], on: link).status
+            let status = instance.send(TestFrame.short, on: link).status
             try stage.expect(status < 0, "it returned \(status.named)")
             try stage.idle(for: .milliseconds(50))
         },
@@ -144,7 +146,7 @@ extension ABIRule {
             let maximum = instance.record.link(link).maximum
             let lengths = Set([1, 2, 15, 16, maximum - 1, maximum]).sorted().filter { (1...maximum).contains($0) }
             for (index, length) in lengths.enumerated() {
-                let frame = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ index) }
+                let frame = TestFrame.of(length, number: index)
                 _ = try instance.carry(frame, on: link)
                 try stage.wait(for: "a frame of \(length) bytes") { instance.record.link(link).frames.count > index }
                 let came = instance.record.link(link).frames[index]
@@ -185,9 +187,8 @@ extension TestedInstance {
         _ numbers: Range<Int>, on link: mh_link, _ stage: Stage, between: (Int) throws -> Void
     ) throws {
         let first = record.link(link).frames.count
-        func frame(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 0xFF), 3, 4, 5] }
         for number in numbers {
-            let status = try carry(frame(number), on: link)
+            let status = try carry(TestFrame.of(5, number: number), on: link)
             try stage.expect(status == MH_OK, "frame \(number) ended with \(status.named)")
             try between(number)
         }
@@ -201,7 +202,7 @@ extension TestedInstance {
             count = record.link(link).frames.count
             if record.link(link).state == .over { throw RuleEnd.broken("the link has ended") }
         }
-        let came = record.link(link).frames.dropFirst(first).map { Int($0[0]) << 8 | Int($0.count > 1 ? $0[1] : 0) }
+        let came = record.link(link).frames.dropFirst(first).map { $0.count > 1 ? Int($0[1]) : -1 }
         try stage.expect(came == Array(numbers), "the frames came back as \(came.prefix(40))")
     }
 }

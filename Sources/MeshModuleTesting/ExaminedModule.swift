@@ -10,6 +10,8 @@ internal import MeshTransportAPI
 enum RuleEnd: Error {
     /// What happened instead.
     case broken(String)
+    /// What has not come, and for how long.
+    case overdue(String)
     /// What it would take to try it.
     case skipped(String)
     /// Why there is no link to try it on.

@@ -94,25 +94,43 @@ public struct ModuleTest {
         var trials = ABIRule.all.map(\.name).filter { functions.contains($0) }
         // What always holds is looked for in every trial, if none is named beside it.
         if trials.isEmpty, !standing.isEmpty { trials = ABIRule.all.map(\.name) }
-        // A device that cannot be reached is not tried again and again.
-        var obstacle: String?
+        var course = Course(module: report.module?.name)
         for rule in trials {
-            let ending = try attempt(
-                loop, .functions, module: report.module?.name ?? "", rule: rule, obstacle: obstacle)
+            let ending = try attempt(loop, .functions, rule, &course)
             ledger.note(ending, in: rule)
-            obstacle = obstacle ?? ending.answer.obstacle
             if functions.contains(rule) { add(Self.result(.functions, rule, ending)) }
         }
         for rule in standing { add(ledger.result(of: rule)) }
         for (part, rule) in chosen where part != .functions {
-            guard let module = report.module else {
-                add(.init(part: part, rule: rule, outcome: .skipped("the module cannot be used")))
-                continue
-            }
-            let ending = try attempt(loop, part, module: module.name, rule: rule, obstacle: obstacle)
-            obstacle = obstacle ?? ending.answer.obstacle
-            add(Self.result(part, rule, ending))
+            add(Self.result(part, rule, try attempt(loop, part, rule, &course)))
         }
+    }
+
+    /// What trials have taught for those that follow.
+    private struct Course {
+        /// Nil: the module cannot say what it is.
+        var module: String?
+        /// A device that cannot be reached is not tried again and again.
+        var obstacle: String?
+        /// Trials that have waited in vain.
+        var overdue = 0
+        static let overdueLimit = 5
+    }
+
+    private func attempt(
+        _ loop: EventLoop, _ part: ModuleTestPart, _ rule: String, _ course: inout Course
+    ) throws -> TrialRun.Ending {
+        if course.overdue >= Course.overdueLimit {
+            return TrialRun.Ending(
+                skipped: "\(course.overdue) rules have waited in vain; name this one with --rule to try it")
+        }
+        guard part == .functions || course.module != nil else {
+            return TrialRun.Ending(skipped: "the module cannot be used")
+        }
+        let ending = try attempt(loop, part, module: course.module ?? "", rule: rule, obstacle: course.obstacle)
+        course.obstacle = course.obstacle ?? ending.answer.obstacle
+        if ending.answer.isOverdue { course.overdue += 1 }
+        return ending
     }
 
     private static func result(

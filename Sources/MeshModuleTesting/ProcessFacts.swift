@@ -9,23 +9,28 @@ struct ProcessFacts {
     var descriptors = Self.count("/proc/self/fd")
     var threads = Self.count("/proc/self/task")
     /// Resident, in bytes.
-    var memory: Int {
-        resident
-    }
-    private let resident: Int
+    let memory: Int
     /// What has to stay as it is, with a word for each.
     let kept: [(name: String, value: String)]
 
+    /// Those of libuv, for children and terminals, and of glibc, for its threads: no module's doing.
+    private static let systemSignals: Set<Int> = [17, 28, 32, 33]
+
     init() {
         let pages = Self.text("/proc/self/statm").split(separator: " ")
-        resident = (pages.count > 1 ? Int(pages[1]) ?? 0 : 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
+        memory = (pages.count > 1 ? Int(pages[1]) ?? 0 : 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
         var kept: [(String, String)] = []
         kept.append(("the working directory", FileManager.default.currentDirectoryPath))
         let status = Self.text("/proc/self/status").split(separator: "\n")
-        for (field, name) in [
-            ("Umask:", "the umask"), ("SigCgt:", "a signal handler"), ("SigIgn:", "an ignored signal"),
-        ] {
-            kept.append((name, String(status.first { $0.hasPrefix(field) } ?? "")))
+        func field(_ name: String) -> Substring {
+            status.first { $0.hasPrefix(name) }?.dropFirst(name.count).drop { $0 == "\t" } ?? ""
+        }
+        kept.append(("the umask", String(field("Umask:"))))
+        for (name, what) in [("SigCgt:", "is handled"), ("SigIgn:", "is ignored")] {
+            let set = UInt64(field(name), radix: 16) ?? 0
+            for signal in 1...64 where !Self.systemSignals.contains(signal) {
+                kept.append(("whether signal \(signal) \(what)", "\(set >> UInt64(signal - 1) & 1)"))
+            }
         }
         kept.append(("the locale", setlocale(LC_ALL, nil).map { String(cString: $0) } ?? ""))
         let environment = ProcessInfo.processInfo.environment.sorted { $0.key < $1.key }

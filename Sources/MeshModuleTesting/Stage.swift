@@ -65,7 +65,7 @@ final class Stage {
     /// Lets the loop turn until `condition` holds. `what` is missing otherwise.
     func wait(for what: String, until condition: () -> Bool) throws {
         guard try turn(for: patience, until: condition) else {
-            throw RuleEnd.broken("\(what) has not come within \(patience.optionText)")
+            throw RuleEnd.overdue("\(what) has not come within \(patience.optionText)")
         }
     }
 

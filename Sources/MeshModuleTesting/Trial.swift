@@ -83,6 +83,8 @@ struct TrialAnswer: Sendable, Equatable {
     var outcome: ConformanceResult.Outcome
     /// False: the rule says nothing about this module, whatever is given.
     var isApplicable = true
+    /// It was waited for in vain.
+    var isOverdue = false
     /// Why no link came up.
     var obstacle: String?
     var breaches: [Breach] = []
@@ -91,7 +93,7 @@ struct TrialAnswer: Sendable, Equatable {
 
     var document: JSONValue {
         var answer: [String: JSONValue] = [
-            "applicable": .bool(isApplicable),
+            "applicable": .bool(isApplicable), "overdue": .bool(isOverdue),
             "breaches": .array(breaches.map { ["rule": .string($0.rule.rawValue), "what": .string($0.what)] }),
         ]
         switch outcome {
@@ -138,6 +140,7 @@ struct TrialAnswer: Sendable, Equatable {
         default: return nil
         }
         obstacle = json["obstacle"]?.stringValue
+        isOverdue = json["overdue"]?.boolValue ?? false
         isApplicable = json["applicable"]?.boolValue ?? true
         breaches = (json["breaches"]?.arrayValue ?? []).compactMap { entry in
             guard let rule = StandingRule(rawValue: entry["rule"]?.stringValue ?? "") else { return nil }

@@ -82,12 +82,16 @@ public enum TrialProcess {
         let handles = loop.openHandles
         var outcome = ConformanceResult.Outcome.kept
         var isApplicable = true
+        var isOverdue = false
         var obstacle: String?
         do {
             try rule.run(on: stage)
             try stage.idle(for: aftermath)
         } catch RuleEnd.broken(let what) {
             outcome = .broken(what)
+        } catch RuleEnd.overdue(let what) {
+            outcome = .broken(what)
+            isOverdue = true
         } catch RuleEnd.skipped(let why) {
             outcome = .skipped(why)
             // What was begun ends as it should.
@@ -116,7 +120,9 @@ public enum TrialProcess {
             breaches.append(Breach(rule: .surroundings, what: "\(change) is another than before"))
         }
         if let obstacle { return TrialAnswer(unreachable: obstacle, breaches: breaches) }
-        return TrialAnswer(outcome, isApplicable: isApplicable, breaches: breaches)
+        var answer = TrialAnswer(outcome, isApplicable: isApplicable, breaches: breaches)
+        answer.isOverdue = isOverdue
+        return answer
     }
 
     // MARK: The module behind the host
@@ -132,7 +138,7 @@ public enum TrialProcess {
             guard let rule = request.rule else {
                 return TrialAnswer(.kept, module: describe(factory, request))
             }
-            tell("trying the rule", to: descriptor)
+            tell("using its link", to: descriptor)
             _ = Task(executorPreference: loop.taskExecutor) { [loop] in
                 result.answer = await LoopActor(loop).run { _ in await check(rule, factory, request) }
                 loop.stop()
@@ -195,7 +201,7 @@ public enum TrialProcess {
             let words = missing ?? issues.map(\.message).joined(separator: "; ")
             return TrialAnswer(.skipped("it needs a device's options: give \(words)"))
         }
-        if let obstacle = request.obstacle { return TrialAnswer(unreachable: obstacle) }
+        if request.obstacle != nil { return TrialAnswer(.skipped("no link comes up")) }
         @Sendable func makeTransport(_ environment: TransportEnvironment) throws -> any MeshTransport {
             try factory.makeTransport(
                 TransportSettings(device: "test", options: values, written: written, environment: environment))

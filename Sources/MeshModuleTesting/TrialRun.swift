@@ -16,6 +16,17 @@ final class TrialRun {
         var output: [String]
         /// The last lines of standard error.
         var errors: [String]
+
+        init(answer: TrialAnswer, output: [String], errors: [String]) {
+            self.answer = answer
+            self.output = output
+            self.errors = errors
+        }
+
+        /// No process was started.
+        init(skipped why: String) {
+            self.init(answer: TrialAnswer(.skipped(why)), output: [], errors: [])
+        }
     }
 
     private let loop: EventLoop
@@ -80,7 +91,11 @@ final class TrialRun {
     private func ending() -> TrialAnswer {
         if let answer { return answer }
         let place = doing.isEmpty ? "" : ", in \(doing)"
-        if isOverdue { return TrialAnswer(.broken("nothing has happened for \(patience.optionText)\(place)")) }
+        if isOverdue {
+            var answer = TrialAnswer(.broken("nothing has happened for \(patience.optionText)\(place)"))
+            answer.isOverdue = true
+            return answer
+        }
         guard let exit, exit.signal != 0 else {
             return TrialAnswer(.broken("the process ended with status \(exit?.status ?? -1)\(place)"))
         }

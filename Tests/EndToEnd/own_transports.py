@@ -3,10 +3,12 @@
 """Transports of somebody's own: what is installed, and the examples built with no more than that."""
 import asyncio
 import os
+import pty
 import shutil
+import tty
 
 from companion import APP_START, GET_STATS, Client
-from harness import ROOT
+from harness import PATIENCE, ROOT
 from host import Host, device, equal, eventually, private_folder, share
 
 
@@ -92,6 +94,21 @@ async def _carries_a_session(rig, host, prefix, example, module, path):
     await session()
 
 
+async def _keeps_the_rules(rig, host, module):
+    """The module of the example in Swift, with a port whose other end gives back every byte."""
+    ours, theirs = pty.openpty()
+    for end in (ours, theirs):
+        tty.setraw(end)
+    loop = asyncio.get_running_loop()
+    loop.add_reader(ours, lambda: os.write(ours, os.read(ours, 4096)))
+    child = await host.begin("module-test", module, "--option", f"path={os.ttyname(theirs)}", "--peer", "echo", "--strict")
+    out, err = await asyncio.wait_for(child.communicate(), 20 * PATIENCE)
+    loop.remove_reader(ours)
+    for end in (ours, theirs):
+        os.close(end)
+    equal(child.returncode, 0, (out + err).decode())
+
+
 async def the_example_in_c_is_built_with_the_sdk_alone_and_carries_a_session(rig):
     host = Host(rig)
     prefix = await _installed(rig, host)
@@ -99,6 +116,7 @@ async def the_example_in_c_is_built_with_the_sdk_alone_and_carries_a_session(rig
     sdk = {"PKG_CONFIG_PATH": os.path.join(prefix, "lib", "pkgconfig")}
     for words in (["make"], ["make", "test"], ["make", "install"]):
         await _shell(*words, cwd=example, **sdk)
+    await _shell("make", "check", cwd=example, MESHHOST=os.path.join(prefix, "bin", "meshhost"), **sdk)
     exported = await _shell("nm", "-D", "--defined-only", os.path.join(example, "meshhost-datagram.so"))
     equal([line.split()[-1] for line in exported.splitlines()], ["mh_transport_entry_v1"], "what it exports")
     await _carries_a_session(rig, host, prefix, example, "datagram", rig.path("roof.sock"))
@@ -114,6 +132,7 @@ async def the_example_in_swift_is_built_with_the_sdk_alone_and_carries_a_session
         await _shell("swift", *words, "-c", "release", "-Xswiftc", "-enable-testing", cwd=example, **sdk)
     built = os.path.join(example, ".build", "release", "libmeshhost-kiss.so")
     await _shell("install", "-m", "644", built, os.path.join(prefix, "lib", "meshhost", "modules", "meshhost-kiss.so"))
+    await _keeps_the_rules(rig, host, built)
     await _carries_a_session(rig, host, prefix, example, "kiss", rig.path("roof-tty"))
 
 

@@ -162,7 +162,7 @@ struct HostCommandTests {
     @Test func `every command stands in the help`() {
         for word in [
             "run", "check", "config show", "modules", "devices", "device NAME", "clients", "listen", "reload",
-            "scan", "pair DEVICE", "unpair DEVICE", "doctor",
+            "scan", "pair DEVICE", "unpair DEVICE", "doctor", "module-test MODULE.so",
             "bridge", "decode companion", "decode packet", "decode lpp", "decode hci|att|smp", "decode btsnoop",
             "encode companion", "encode packet",
             "encode lpp",
