@@ -144,6 +144,7 @@ extension ABIRule {
             let instance = try stage.start()
             let link = try instance.open()
             let maximum = instance.record.link(link).maximum
+            try instance.synchronize(link, stage)
             let lengths = Set([1, 2, 15, 16, maximum - 1, maximum]).sorted().filter { (1...maximum).contains($0) }
             for (index, length) in lengths.enumerated() {
                 let frame = TestFrame.of(length, number: index)
@@ -159,6 +160,7 @@ extension ABIRule {
         ABIRule("frames keep their order", needs: [.echo]) { stage in
             let instance = try stage.start()
             let link = try instance.open()
+            try instance.synchronize(link, stage)
             try instance.exchange(0..<100, on: link, stage) { _ in }
         },
         ABIRule("frames that the host has no room for are kept", needs: [.echo]) { stage in
@@ -167,6 +169,7 @@ extension ABIRule {
             }
             let instance = try stage.start()
             let link = try instance.open()
+            try instance.synchronize(link, stage)
             for round in 0..<3 {
                 instance.record.update { $0.links[link]?.refusals = 1 }
                 try instance.exchange(round * 20..<round * 20 + 20, on: link, stage) { _ in
@@ -181,6 +184,17 @@ extension ABIRule {
 }
 
 extension TestedInstance {
+    /// Passes over what the device gives back of links before this one, up to a frame that is none of theirs.
+    fileprivate func synchronize(_ link: mh_link, _ stage: Stage) throws {
+        let marker = TestFrame.random(min(record.link(link).maximum, 12))
+        let status = try carry(marker, on: link)
+        try stage.expect(status == MH_OK, "a frame ended with \(status.named)")
+        try stage.wait(for: "a frame of \(marker.count) bytes that has been sent") {
+            record.link(link).frames.contains(marker) || record.link(link).state == .over
+        }
+        record.update { $0.links[link]?.frames = [] }
+    }
+
     /// Sends numbered frames, and waits until all of them have come back, in order. `between` runs whenever something has
     /// been said.
     fileprivate func exchange(

@@ -11,4 +11,9 @@ enum TestFrame {
     static func of(_ length: Int, number: Int = 0) -> [UInt8] {
         (0..<length).map { $0 == 0 ? first : UInt8(truncatingIfNeeded: ($0 - 1) &* 7 &+ number) }
     }
+
+    /// Bytes that no other frame has.
+    static func random(_ length: Int) -> [UInt8] {
+        (0..<length).map { $0 == 0 ? first : UInt8.random(in: 0...255) }
+    }
 }

@@ -72,18 +72,24 @@ final class TestedInstance {
         throw RuleEnd.unreachable("connect returned \(status.named)")
     }
 
+    /// How often a device is tried that does not answer. One that has just lost its host may need a while.
+    static let attempts = 3
+
     /// A link that is up.
     func open() throws -> mh_link {
         // Said once, with what to do.
         if stage.obstacle != nil { throw RuleEnd.skipped("no link comes up") }
-        let link = try connect()
-        try stage.wait(for: "link_up or link_down after connect") { record.link(link).state != .connecting }
-        let facts = record.link(link)
-        guard facts.state == .up else {
+        var left = Self.attempts
+        while true {
+            let link = try connect()
+            try stage.wait(for: "link_up or link_down after connect") { record.link(link).state != .connecting }
+            let facts = record.link(link)
+            if facts.state == .up { return link }
+            left -= 1
+            if left > 0 { continue }
             let end = facts.end.map { "\($0.status.named)\($0.detail.isEmpty ? "" : ", \($0.detail)")" } ?? ""
             throw RuleEnd.unreachable(end)
         }
-        return link
     }
 
     /// Calls disconnect.

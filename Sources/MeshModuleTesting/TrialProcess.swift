@@ -206,15 +206,7 @@ public enum TrialProcess {
             try factory.makeTransport(
                 TransportSettings(device: "test", options: values, written: written, environment: environment))
         }
-        do {
-            let transport = try makeTransport(TransportEnvironment(log: .none, linkEvents: { _ in }))
-            try await transport.connect()
-            await transport.disconnect()
-        } catch let error as MeshError where error.code != .moduleFailed {
-            return TrialAnswer(unreachable: error.message)
-        } catch {
-            return TrialAnswer(.broken("\((error as? MeshError)?.message ?? "\(error)")"))
-        }
+        if let answer = await obstacle(makeTransport) { return answer }
         let conformance = TransportConformance(timeLimit: timeLimit(request.patience)) { environment in
             ConformanceSubject(
                 transport: try makeTransport(environment), peer: SilentPeer(isEchoing: request.hasEcho))
@@ -226,6 +218,26 @@ public enum TrialProcess {
             return TrialAnswer(.skipped("it needs a device that gives back every frame: say --peer echo"))
         }
         return TrialAnswer(result.outcome)
+    }
+
+    /// Whether no link comes up at all. Nil: one does.
+    private static func obstacle(
+        _ makeTransport: (TransportEnvironment) throws -> any MeshTransport
+    ) async -> TrialAnswer? {
+        var last = ""
+        for _ in 0..<TestedInstance.attempts {
+            do {
+                let transport = try makeTransport(TransportEnvironment(log: .none, linkEvents: { _ in }))
+                try await transport.connect()
+                await transport.disconnect()
+                return nil
+            } catch {
+                let known = error as? MeshError
+                last = known?.message ?? "\(error)"
+                if known?.code == .moduleFailed || known == nil { return TrialAnswer(.broken(last)) }
+            }
+        }
+        return TrialAnswer(unreachable: last)
     }
 }
 
