@@ -6,7 +6,7 @@ import MeshTransportAPI
 import MeshTransportTesting
 import Testing
 
-@testable import AcmeTransport
+@testable import Acme
 
 struct AcmeConformanceTests {
     @Test func `the description keeps the rules`() async throws {
