@@ -218,7 +218,7 @@ let package = Package(
             "TransportConformanceTests",
             [
                 "MeshTransportTesting", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTCPTransport",
-                "MeshSerialTransport", "MeshMockTransport", "MeshModuleHost", "MeshTestSupport", "Acme",
+                "MeshSerialTransport", "MeshMockTransport", "MeshModuleHost", "MeshTestSupport",
             ]),
         tests(
             "MeshDaemonTests",

@@ -8,7 +8,24 @@ import Testing
 
 @testable import Acme
 
+/// The rules of `MeshTransport`, from the SDK. Not one of them is about this device.
 struct AcmeConformanceTests {
+    @Test func `the transport keeps the rules`() async {
+        let conformance = TransportConformance { environment in
+            let thread = LoopThread()
+            let device = AcmeDevice(thread.loop)
+            try await device.start()
+            let transport = AcmeTransport(loop: thread.loop, path: device.path, environment: environment)
+            return ConformanceSubject(transport: transport, peer: device) {
+                await device.stop()
+                // Fails when a handle of the loop is left over.
+                try await thread.shutDown()
+            }
+        }
+        let report = await conformance.run()
+        #expect(report.broken == [], "\(report)")
+    }
+
     @Test func `the description keeps the rules`() async throws {
         let thread = LoopThread()
         let factory = AcmeTransportFactory(loop: thread.loop)
@@ -16,7 +33,4 @@ struct AcmeConformanceTests {
         #expect(factory.check(["path": "device.sock"]).issues.map(\.option) == ["path"])
         try await thread.shutDown()
     }
-
-    // YOURS: the rules of the transport itself, with a device that plays along; VendorTransport-Swift in meshhost's
-    // examples has one to copy (KISSConformanceTests.swift, KISSDevice.swift).
 }
