@@ -148,6 +148,14 @@ let package = Package(
             ],
             path: "Plugins/HCI/HCITransport"),
         moduleTarget("HCIModule", ["MeshHCITransport"], path: "Plugins/HCI/HCIModule"),
+        // examples: what is shown is compiled and tested here, with the rest
+        swiftTarget(
+            "Acme", ["MeshTransportAPI", "MeshLoop"],
+            path: "Examples/sdk/templates/swift/Sources/Acme"),
+        .executableTarget(
+            name: "EmbeddedHost",
+            dependencies: ["Acme", "MeshTransportAPI", "MeshLoop", "MeshRuntime", "MeshCompanion"],
+            path: "Examples/EmbeddedHost/Sources", swiftSettings: common),
         // tests
         .target(
             name: "MeshTestSupport", dependencies: ["MeshLoop"], path: "Tests/MeshTestSupport", swiftSettings: common),

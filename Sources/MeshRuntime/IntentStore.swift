@@ -15,7 +15,8 @@ public actor IntentStore {
 
     public nonisolated let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-    private let file: StateFile
+    /// Nil: nothing is stored.
+    private let file: StateFile?
     private var entries: [String: JSONValue]
     /// Rises with each change of the entries.
     private var revision: UInt64 = 0
@@ -23,7 +24,12 @@ public actor IntentStore {
     private var waiters: [(revision: UInt64, continuation: CheckedContinuation<MeshError?, Never>)] = []
     private var isWriting = false
 
-    private init(loop: EventLoop, file: StateFile, entries: [String: JSONValue]) {
+    /// A store without a file, for a program that decides at each start what it wants: intents hold as long as it runs.
+    public init(inMemory loop: EventLoop) {
+        self.init(loop: loop, file: nil, entries: [:])
+    }
+
+    private init(loop: EventLoop, file: StateFile?, entries: [String: JSONValue]) {
         self.loop = loop
         self.file = file
         self.entries = entries
@@ -100,7 +106,7 @@ public actor IntentStore {
         contents.append(UInt8(ascii: "\n"))
         let failure = await loop.blocking { [file, contents] () -> MeshError? in
             do throws(MeshError) {
-                try file.write(contents)
+                try file?.write(contents)
                 return nil
             } catch {
                 return error

@@ -5,6 +5,7 @@ import asyncio
 import os
 import pty
 import shutil
+import signal
 import tty
 
 from companion import APP_START, GET_STATS, Client
@@ -140,7 +141,7 @@ def _begun(rig, prefix, language, name):
     """A copy of a template, named as its README says."""
     folder = _removed(rig, private_folder(f"own-{language}"))
     shutil.copytree(os.path.join(prefix, "share", "meshhost", "templates", language), folder, dirs_exist_ok=True)
-    named = {"c": ["Makefile"], "swift": ["Package.swift", "Sources/AcmeTransport/AcmeTransportFactory.swift"]}
+    named = {"c": ["Makefile"], "swift": ["Package.swift", "Sources/Acme/AcmeTransportFactory.swift"]}
     for file in named[language] + ["config.toml"]:
         path = os.path.join(folder, file)
         with open(path, encoding="utf-8") as opened:
@@ -183,6 +184,32 @@ async def the_template_in_swift_becomes_a_module_that_carries_a_session(rig):
     await _shell("install", "-m", "644", built, os.path.join(prefix, "lib", "meshhost", "modules", "meshhost-pager.so"))
     await _verified(host, os.path.join(prefix, "lib", "meshhost", "modules", "meshhost-pager.so"), "pager")
     await _carries_a_session(rig, host, prefix, own, "pager", rig.path("roof.sock"))
+
+
+async def a_host_of_ones_own_keeps_a_link_and_ends_cleanly(rig):
+    radio = await rig.burst()
+    path = rig.path("roof.sock")
+    program = os.path.join(os.path.dirname(Host(rig).binary), "EmbeddedHost")
+    bridge = os.path.join(ROOT, "Examples", "sdk", "templates", "bridge.py")
+
+    async def bridged():
+        process = await rig.start("bridge", bridge, path, f"127.0.0.1:{radio.port}")
+        await eventually(lambda: os.path.exists(path), "what the bridge makes")
+        return process
+
+    host = await rig.start("embedded host", program, path, key="type")
+    waiting = await host.event("link.waiting")
+    assert "program running" in str(waiting), waiting
+    running = await bridged()
+    await host.event("link.ready", device="roof")
+    await running.stop()
+    os.unlink(path)
+    await host.event("link.down", device="roof")
+    await bridged()
+    await host.event("link.ready", device="roof")
+    # Its own check that nothing was left open has no words.
+    host.kill(signal.SIGTERM)
+    equal(await host.ended(), 0, "status")
 
 
 async def the_example_in_c_names_what_is_wrong_with_its_options(rig):

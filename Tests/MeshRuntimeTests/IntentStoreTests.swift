@@ -24,6 +24,17 @@ struct IntentStoreTests {
         try Data(text.utf8).write(to: URL(filePath: path))
     }
 
+    @Test func `a store in memory keeps what is set as long as it lives`() async throws {
+        let thread = LoopThread()
+        let store = IntentStore(inMemory: thread.loop)
+        #expect(await store.intent(of: "roof") == nil)
+        try await store.set(.disconnect, for: "roof")
+        try await store.set(.disconnect, for: "roof")
+        #expect(await store.intent(of: "roof") == .disconnect)
+        #expect(await IntentStore(inMemory: thread.loop).intent(of: "roof") == nil)
+        try await thread.shutDown()
+    }
+
     @Test func `what is set is there after a restart`() async throws {
         try await withDirectory { directory, loop in
             let store = try await IntentStore.open(directory: directory, loop: loop, log: .none)

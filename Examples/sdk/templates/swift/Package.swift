@@ -21,25 +21,25 @@ let package = Package(
     products: [
         // The module: what meshhost loads. The library may be linked by any other program.
         .library(name: "meshhost-\(name)", type: .dynamic, targets: ["AcmeModule"]),
-        .library(name: "AcmeTransport", targets: ["AcmeTransport"]),
+        .library(name: "Acme", targets: ["Acme"]),
     ],
     dependencies: [.package(name: "sdk", path: sdk)],
     targets: [
         .target(
-            name: "AcmeTransport",
+            name: "Acme",
             dependencies: [
                 .product(name: "MeshTransportAPI", package: "sdk"), .product(name: "MeshLoop", package: "sdk"),
             ],
             swiftSettings: settings),
         .target(
             name: "AcmeModule",
-            dependencies: ["AcmeTransport", .product(name: "MeshModuleSDK", package: "sdk")],
+            dependencies: ["Acme", .product(name: "MeshModuleSDK", package: "sdk")],
             swiftSettings: settings,
             // Shows the entry function and nothing else: two modules must not see each other's symbols.
             linkerSettings: [.unsafeFlags(["-Xlinker", "--version-script=\(sdk)/module-exports.map"])]),
         .testTarget(
-            name: "AcmeTransportTests",
-            dependencies: ["AcmeTransport", .product(name: "MeshTransportTesting", package: "sdk")],
+            name: "AcmeTests",
+            dependencies: ["Acme", .product(name: "MeshTransportTesting", package: "sdk")],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

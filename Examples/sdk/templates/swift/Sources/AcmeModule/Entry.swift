@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
-internal import AcmeTransport
+internal import Acme
 public import CTransportABI
 internal import MeshModuleSDK
 

@@ -3,7 +3,7 @@
 
 import Testing
 
-@testable import AcmeTransport
+@testable import Acme
 
 struct AcmeFramingTests {
     private let frames: [[UInt8]] = [[1], [0xFF, 0, 2], Array(repeating: 7, count: AcmeFraming.maximumFrame)]
