@@ -56,6 +56,16 @@ async def r6_a_device_that_is_connected_already_is_adopted(rig):
     await air.burst(await air.frames(), 20)
 
 
+async def a_bonded_device_that_looks_as_before_is_used_at_once(rig):
+    air = await Air.bound(rig)
+    await air.tell("bluez", "keep-gatt on")
+    for _ in range(5):
+        await air.tell("radio", "terminate Roof")
+        await air.host.events.event("link.down", device="roof")
+        await air.host.ready("roof")
+        await air.burst(await air.frames(), 20)
+
+
 async def r7_the_daemon_leaves_no_device_connected(rig):
     air = await Air.bound(rig)
     mark = air.radio.mark()
