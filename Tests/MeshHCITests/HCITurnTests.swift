@@ -58,6 +58,19 @@ struct HCITurnTests {
     }
 
     @Test(.timeLimit(.minutes(1)))
+    func `of two attempts that begin together, the one at a device that is there succeeds`() async throws {
+        try await Self.run { actor, bench in
+            let waiting = Self.attempt(actor, bench, Self.roof)
+            let link = Self.attempt(actor, bench, Self.barn)
+            let barn = try #require(await link.value)
+            await barn.close()
+            waiting.cancel()
+            #expect(await waiting.value == nil)
+            #expect(await bench.host.leftOver(credits: 8) == [])
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
     func `a link whose end was not told ends when its handle comes again`() async throws {
         try await HCIBench.run(radios: [Self.roof, Self.barn]) { actor, bench in
             await bench.poweredOn()

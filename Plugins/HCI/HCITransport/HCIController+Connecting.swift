@@ -48,6 +48,8 @@ extension HCIController {
     ) async throws(GATTError) -> HCILink {
         let peer = request.target.description
         _ = try await usable(.connect, peer)
+        linkSeekers += 1
+        defer { linkSeekers -= 1 }
         while true {
             let (address, isBlind) = await find(request.target)
             if Task.isCancelled { throw .cancelled(.connect, peer) }
@@ -75,13 +77,15 @@ extension HCIController {
     /// search, for the controller waits for its advertisement; but that would keep it from everything else, and so it is
     /// left to those who are alone. A device that may advertise another address is looked for.
     private func find(_ target: BLETarget) async -> (DeviceAddress?, isBlind: Bool) {
-        let isAlone = scanners.isEmpty && seekers.isEmpty && turns.assumeIsolated { $0.isIdle }
         if isAlone, case .address(let address) = target, let kind = address.kind {
             let address = DeviceAddress(address.value, kind == .public ? .public : .random)
             if !mayBePrivate(address) { return (address, true) }
         }
         return (await seek(target), false)
     }
+
+    /// Nobody but the one who asks needs the controller.
+    private var isAlone: Bool { linkSeekers == 1 && scanners.isEmpty && seekers.isEmpty }
 
     // MARK: Creating
 
@@ -91,6 +95,8 @@ extension HCIController {
         await pauseScan()
         defer { resumeScan() }
         guard let descriptor else { return .failed(.controllerLost) }
+        // Others who came meanwhile found no attempt that they could have interrupted.
+        if isBlind, !isAlone { return .interrupted }
         let request = ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind)
         let limit = LoopTimer(loop)
         defer { limit.cancel() }
