@@ -6,6 +6,7 @@ import MeshBLE
 import MeshBluetoothStack
 import MeshLoop
 import MeshTestSupport
+import MeshTransportAPI
 import Testing
 
 @testable import MeshHCITransport
@@ -53,6 +54,46 @@ struct HCITurnTests {
             #expect(wasBonded)
             waiting.cancel()
             #expect(await waiting.value == nil)
+            #expect(await bench.host.leftOver(credits: 8) == [])
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `of two attempts that begin together, the one at a device that is there succeeds`() async throws {
+        try await Self.run { actor, bench in
+            let waiting = Self.attempt(actor, bench, Self.roof)
+            let link = Self.attempt(actor, bench, Self.barn)
+            let barn = try #require(await link.value)
+            await barn.close()
+            waiting.cancel()
+            #expect(await waiting.value == nil)
+            #expect(await bench.host.leftOver(credits: 8) == [])
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a pairing by order that finds the device being connected uses that link`() async throws {
+        try await Self.run { actor, bench in
+            let own = Self.attempt(actor, bench, Self.roof)
+            await until(actor.loop) { await bench.controller.initiating != nil }
+            let target = BLETarget.address(BLEAddress(Self.roof.address))
+            var settings = BLETransportSettings(target: target)
+            settings.connectionTimeout = .seconds(600)
+            settings.pairingTimeout = .seconds(600)
+            let order = Task(executorPreference: actor.loop.taskExecutor) { [settings] () -> PairingReport? in
+                _ = actor
+                let request = GATTConnectRequest(
+                    target: target, passkey: nil, service: VirtualPeripheral.profile.service)
+                return try? await bench.host.pair(request, settings, HCILinkOptions())
+            }
+            // Both listen by now.
+            await until(actor.loop) { await bench.host.seekers.count == 2 }
+            await bench.controller.heal()
+            #expect(await order.value?.wasBonded == false)
+            // Whoever was faster: the other has used that link, or comes after it.
+            own.cancel()
+            await own.value?.close()
+            await until(actor.loop) { await bench.controller.linkCount == 0 }
             #expect(await bench.host.leftOver(credits: 8) == [])
         }
     }

@@ -30,10 +30,11 @@ extension HCIController {
     /// A device that was heard a moment ago answers within this, or it is listened for again.
     private static let answerTime = Duration.seconds(4)
 
+    /// `unlessLinked`: fails when somebody else makes a link to the device meanwhile.
     func connect(
-        _ request: GATTConnectRequest, _ options: HCILinkOptions = HCILinkOptions()
+        _ request: GATTConnectRequest, _ options: HCILinkOptions = HCILinkOptions(), unlessLinked: Bool = false
     ) async throws(GATTError) -> HCILink {
-        let link = try await makeLink(request, options)
+        let link = try await makeLink(request, options, unlessLinked)
         do throws(GATTError) {
             try await link.setUp()
         } catch {
@@ -44,18 +45,24 @@ extension HCIController {
     }
 
     private func makeLink(
-        _ request: GATTConnectRequest, _ options: HCILinkOptions
+        _ request: GATTConnectRequest, _ options: HCILinkOptions, _ unlessLinked: Bool
     ) async throws(GATTError) -> HCILink {
         let peer = request.target.description
         _ = try await usable(.connect, peer)
+        linkSeekers += 1
+        defer { linkSeekers -= 1 }
         while true {
-            let (address, isBlind) = await find(request.target)
+            let (address, isBlind) = await find(request.target, unlessLinked)
             if Task.isCancelled { throw .cancelled(.connect, peer) }
             guard descriptor != nil else { throw unusable(.connect, peer) }
             guard let address else {
                 throw GATTError(.other, .connectionFailed, "\(port) refuses to look for devices", .connect, peer)
             }
             guard await turns.take() else { throw .cancelled(.connect, peer) }
+            if unlessLinked, link(to: request.target) != nil {
+                await turns.pass()
+                throw GATTError(.inUse, .connectionFailed, "this host has a link to \(peer) already", .connect, peer)
+            }
             let outcome = await create(
                 address, isBlind: isBlind, LinkSettings(passkey: request.passkey, options: options),
                 request.target.name ?? peer)
@@ -74,14 +81,16 @@ extension HCIController {
     /// The address to connect to; nil when the task is cancelled or the controller is lost. A full address needs no
     /// search, for the controller waits for its advertisement; but that would keep it from everything else, and so it is
     /// left to those who are alone. A device that may advertise another address is looked for.
-    private func find(_ target: BLETarget) async -> (DeviceAddress?, isBlind: Bool) {
-        let isAlone = scanners.isEmpty && seekers.isEmpty && turns.assumeIsolated { $0.isIdle }
+    private func find(_ target: BLETarget, _ unlessLinked: Bool) async -> (DeviceAddress?, isBlind: Bool) {
         if isAlone, case .address(let address) = target, let kind = address.kind {
             let address = DeviceAddress(address.value, kind == .public ? .public : .random)
             if !mayBePrivate(address) { return (address, true) }
         }
-        return (await seek(target), false)
+        return (await seek(target, unlessLinked: unlessLinked), false)
     }
+
+    /// Nobody but the one who asks needs the controller.
+    private var isAlone: Bool { linkSeekers == 1 && scanners.isEmpty && seekers.isEmpty }
 
     // MARK: Creating
 
@@ -91,6 +100,8 @@ extension HCIController {
         await pauseScan()
         defer { resumeScan() }
         guard let descriptor else { return .failed(.controllerLost) }
+        // Others who came meanwhile found no attempt that they could have interrupted.
+        if isBlind, !isAlone { return .interrupted }
         let request = ConnectionRequest(peer: address, ownAddressKind: descriptor.ownAddress.kind)
         let limit = LoopTimer(loop)
         defer { limit.cancel() }

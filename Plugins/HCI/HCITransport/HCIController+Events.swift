@@ -56,6 +56,11 @@ extension HCIController {
         let early = inbound.linkOpened(handle)
         outbound?.linkOpened(handle)
         links[handle] = link
+        let peer = link.connection.peer
+        for (serial, seeker) in seekers where seeker.endsWithLink && isMeant(identity(of: peer), seeker.target) {
+            seekers[serial] = nil
+            seeker.continuation.resume(returning: peer)
+        }
         deliver(early)
     }
 

@@ -22,14 +22,19 @@ extension HCIController {
             return PairingReport(
                 address: BLEAddress(peer).text, name: name(of: peer, target), wasBonded: true, usedPasskey: false)
         }
-        if let link = links.values.first(where: { isMeant(identity(of: $0.connection.peer), target) }) {
+        if let link = link(to: target) { return try await pair(over: link, settings, target) }
+        let link: HCILink
+        do throws(MeshError) {
+            link = try await loop.within(
+                settings.connectionTimeout,
+                "\(target) was not reached through \(port) within \(settings.connectionTimeout.optionText); is it on, in "
+                    + "range, and not connected to another host?"
+            ) { () async throws(GATTError) in try await self.connect(request, options, unlessLinked: true) }
+        } catch {
+            // The device's own attempt was faster.
+            guard let link = self.link(to: target) else { throw error }
             return try await pair(over: link, settings, target)
         }
-        let link = try await loop.within(
-            settings.connectionTimeout,
-            "\(target) was not reached through \(port) within \(settings.connectionTimeout.optionText); is it on, in range, "
-                + "and not connected to another host?"
-        ) { () async throws(GATTError) in try await self.connect(request, options) }
         do throws(MeshError) {
             let report = try await pair(over: link, settings, target)
             await link.close()
@@ -95,6 +100,14 @@ extension HCIController {
     }
 
     // MARK: Who is meant
+
+    /// The link to a device, unless it is ending.
+    func link(to target: BLETarget) -> HCILink? {
+        links.values.first { link in
+            isMeant(identity(of: link.connection.peer), target)
+                && link.assumeIsolated { $0.end == nil && !$0.isClosing }
+        }
+    }
 
     /// Whether `target` means this device: by its name, the one that was last found by it.
     func isMeant(_ peer: DeviceAddress, _ target: BLETarget) -> Bool {

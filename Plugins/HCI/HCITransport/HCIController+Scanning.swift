@@ -13,6 +13,8 @@ extension HCIController {
     /// Waits for a device to be heard.
     struct Seeker {
         var target: BLETarget
+        /// A link that somebody else makes ends the wait: such a device is heard by nobody.
+        var endsWithLink = false
         var continuation: CheckedContinuation<DeviceAddress?, Never>
     }
 
@@ -56,16 +58,20 @@ extension HCIController {
 
     /// Waits until a device is heard that can be connected to; nil when the task is cancelled, the controller is lost, or does
     /// not scan.
-    func seek(_ target: BLETarget) async -> DeviceAddress? {
+    func seek(_ target: BLETarget, unlessLinked: Bool = false) async -> DeviceAddress? {
         // An attempt may wait long for a device that is not there; it goes on by listening, together with this.
         interruptCreation()
         let serial = takeSerial()
         let found = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<DeviceAddress?, Never>) in
                 if Task.isCancelled || self.scan == nil { return continuation.resume(returning: nil) }
+                if unlessLinked, let link = self.link(to: target) {
+                    return continuation.resume(returning: link.connection.peer)
+                }
                 // What was heard long ago may have another name by now.
                 if self.scanners.isEmpty, self.seekers.isEmpty { self.sightings.removeAll() }
-                self.seekers[serial] = Seeker(target: target, continuation: continuation)
+                self.seekers[serial] = Seeker(
+                    target: target, endsWithLink: unlessLinked, continuation: continuation)
                 self.updateScan()
             }
         } onCancel: { [loop] in

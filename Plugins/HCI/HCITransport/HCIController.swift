@@ -88,6 +88,8 @@ actor HCIController {
     var scanners: [UInt64: Scanner] = [:]
     var isScanPaused = false
     var scanEnds: [CheckedContinuation<Void, Never>] = []
+    /// How many want a link, each with an attempt, a turn or a search of its own.
+    var linkSeekers = 0
     var connecting: Connecting?
     nonisolated let turns: TurnQueue
 
