@@ -30,7 +30,7 @@ struct HCIOutageTests {
         #expect(!outage.advice.isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(1))) func `who asks for a controller that is not there is told so at once`() async throws
+    @Test(.timeLimit(.minutes(10))) func `who asks for a controller that is not there is told so at once`() async throws
     {
         try await onLoop(time: .virtual) { actor in
             let port = HCIPort.unix(path: "/nonexistent/hci0")
@@ -49,7 +49,7 @@ struct HCIOutageTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `an attempt that ends with a reset of the controller says why`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `an attempt that ends with a reset of the controller says why`() async throws {
         try await HCIBench.run { actor, bench in
             await bench.poweredOn()
             await bench.controller.configure {

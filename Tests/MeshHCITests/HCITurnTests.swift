@@ -38,7 +38,7 @@ struct HCITurnTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a device is found in the keys while another is waited for`() async throws {
         try await Self.run { actor, bench in
             let bond = Bond(
@@ -57,7 +57,7 @@ struct HCITurnTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a link whose end was not told ends when its handle comes again`() async throws {
         try await HCIBench.run(radios: [Self.roof, Self.barn]) { actor, bench in
             await bench.poweredOn()
