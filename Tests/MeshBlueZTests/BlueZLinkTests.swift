@@ -13,7 +13,7 @@ import Testing
 @testable import MeshBlueZTransport
 
 /// Links through a bluetoothd of the test's own.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct BlueZLinkTests {
     static let request = GATTConnectRequest(
         target: .address(BLEAddress(FakeBlueZ.address)!), passkey: BLEPasskey(123_456),

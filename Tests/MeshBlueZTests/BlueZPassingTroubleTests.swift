@@ -12,7 +12,7 @@ import Testing
 @testable import MeshBlueZTransport
 
 /// What bluetoothd refuses in passing is not taken for more than that.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct BlueZPassingTroubleTests {
     private static let request = BlueZLinkTests.request
 

@@ -9,7 +9,7 @@ import Testing
 @testable import MeshBlueZTransport
 
 /// A bluetoothd that is slow, or says what is not so.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct BlueZTroubleTests {
     private static let request = BlueZLinkTests.request
 

@@ -10,7 +10,7 @@ import Testing
 
 @testable import MeshBlueZTransport
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct NotificationSocketTests {
     /// A socket under test, and bluetoothd's end of it.
     private static func pair() throws -> (NotificationSocket, peer: Int32) {

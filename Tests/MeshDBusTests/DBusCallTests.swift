@@ -13,7 +13,7 @@ private func testCall(_ server: DBusConnection, _ member: String = "Test", path:
     DBusCall(server.uniqueName, path: path, interface: test, member: member)
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct DBusCallTests {
     @Test func `the deadline of a call ends it and its late reply is dropped`() async throws {
         try await onConnections { actor, client, server in

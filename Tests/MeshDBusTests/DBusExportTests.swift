@@ -14,7 +14,7 @@ private func call(
     DBusCall(server.uniqueName, path: path, interface: interface, member: member)
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct DBusExportTests {
     @Test func `a call has its caller and is answered once`() async throws {
         try await onConnections { actor, client, server in

@@ -41,7 +41,7 @@ private final class Keeper<Token: Sendable>: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct DBusLifetimeTests {
     @Test func `an idle connection makes no wake-ups`() async throws {
         try await onBus { _, bus in

@@ -41,7 +41,7 @@ private func run<Result: Sendable>(
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct DBusOrderTests {
     @Test(arguments: CallerKind.allCases)
     func `replies and signals are seen in the order in which they arrive`(_ kind: CallerKind) async throws {

@@ -8,7 +8,7 @@ import Testing
 
 private let test = "org.example.Test"
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct DBusSignalTests {
     @Test func `a signal has its sender and its arguments`() async throws {
         try await onConnections { actor, client, server in

@@ -24,7 +24,7 @@ private func withEcho(
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct DBusValueTests {
     static let samples: [[DBusValue]] = [
         [],

@@ -30,7 +30,7 @@ struct HCIAttemptTests {
         return attempt
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `an attempt that is cancelled ends with its Connection Complete, not before`() async throws {
         try await HCIBench.run { actor, bench in
             let attempt = await begin(actor, bench)
@@ -51,7 +51,7 @@ struct HCIAttemptTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a link that is made while it is cancelled is closed`() async throws {
         try await HCIBench.run { actor, bench in
             let attempt = await begin(actor, bench)
@@ -66,7 +66,7 @@ struct HCIAttemptTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a controller that does not tell the end of an attempt is reset`() async throws {
         try await HCIBench.run { actor, bench in
             let attempt = await begin(actor, bench)
@@ -82,7 +82,7 @@ struct HCIAttemptTests {
     }
 
     /// Requests that a caller gives up while the radio is silent: of the set-up, and of the link.
-    @Test(.timeLimit(.minutes(1)), arguments: [0, 1, 2, 3])
+    @Test(.timeLimit(.minutes(10)), arguments: [0, 1, 2, 3])
     func `a request that is cancelled ends its link`(answered: Int) async throws {
         // No deadline of the stack may come first.
         try await HCIBench.run(deadlines: HCIDeadlines()) { actor, bench in
@@ -110,7 +110,7 @@ struct HCIAttemptTests {
     }
 
     /// What asks whether known handles are good still is a request as any other.
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a check of known attributes that is cancelled ends its link`() async throws {
         // No deadline of the stack may come first.
         try await HCIBench.run(deadlines: HCIDeadlines()) { actor, bench in
@@ -140,7 +140,7 @@ struct HCIAttemptTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a link to a bonded radio that ends with its beginning is an error`() async throws {
         var radio = VirtualPeripheral.Settings()
         radio.passkey = 123_456

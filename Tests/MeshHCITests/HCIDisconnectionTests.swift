@@ -17,7 +17,7 @@ struct HCIDisconnectionTests {
         weak var link: HCILink?
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(10)))
     func `a thousand disconnects in bursts leave every buffer free, and nothing behind`() async throws {
         var settings = VirtualController.Settings()
         settings.bufferCount = 4

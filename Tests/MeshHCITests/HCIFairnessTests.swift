@@ -26,7 +26,7 @@ struct HCIFairnessTests {
 
     /// Buffers, and when they come back.
     @Test(
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(10)),
         arguments: [(1, VirtualController.Credits.atOnce), (4, .atOnce), (8, .together(5)), (16, .together(16))])
     func `eight bursts at once are written whole, each at the same pace`(
         buffers: Int, credits: VirtualController.Credits
@@ -75,7 +75,7 @@ struct HCIFairnessTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `eight bursts of notifications come whole and in order`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `eight bursts of notifications come whole and in order`() async throws {
         let count = 200
         var settings = VirtualController.Settings()
         settings.pieceLength = 27

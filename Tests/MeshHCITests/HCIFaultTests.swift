@@ -24,7 +24,7 @@ import Testing
     /// How many attempts wait for their deadlines side by side.
     private static let width = 24
 
-    @Test(.timeLimit(.minutes(2)), arguments: Way.allCases, VirtualController.Fault.allCases)
+    @Test(.timeLimit(.minutes(10)), arguments: Way.allCases, VirtualController.Fault.allCases)
     func `a fault at any packet ends the attempt in time`(way: Way, fault: VirtualController.Fault) async throws {
         let troubles = try await onLoop(time: .virtual) { actor in
             let loop = actor.loop
@@ -52,7 +52,7 @@ import Testing
         #expect(troubles == [])
     }
 
-    @Test(.timeLimit(.minutes(2))) func `a line that is closed at any byte is opened again`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `a line that is closed at any byte is opened again`() async throws {
         let troubles = try await onLoop(time: .virtual) { actor in
             let loop = actor.loop
             let executor = loop.taskExecutor

@@ -34,7 +34,7 @@ struct HCILinkClosingTests {
         controller.here { $0.take(.completedPackets([.init(handle: handle, count: count)])) }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `the end waits for the last packet to be sent`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `the end waits for the last packet to be sent`() async throws {
         try await onLoop(time: .virtual) { actor in
             let (controller, link) = await Self.makeLink(actor)
             let frame = L2CAPFrame(channel: L2CAPFrame.securityChannel, payload: [UInt8](repeating: 8, count: 40))
@@ -56,7 +56,7 @@ struct HCILinkClosingTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `a peer that takes nothing holds the end up for a while only`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `a peer that takes nothing holds the end up for a while only`() async throws {
         try await onLoop(time: .virtual) { actor in
             let (_, link) = await Self.makeLink(actor)
             let frame = L2CAPFrame(channel: L2CAPFrame.securityChannel, payload: [1])
@@ -66,7 +66,7 @@ struct HCILinkClosingTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `a link that is lost is not waited for`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `a link that is lost is not waited for`() async throws {
         try await onLoop(time: .virtual) { actor in
             let (controller, link) = await Self.makeLink(actor)
             let frame = L2CAPFrame(channel: L2CAPFrame.securityChannel, payload: [1])

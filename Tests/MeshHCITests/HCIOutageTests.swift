@@ -31,7 +31,7 @@ struct HCIOutageTests {
         #expect(!outage.advice.isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(1))) func `who asks for a controller that is not there is told so at once`() async throws
+    @Test(.timeLimit(.minutes(10))) func `who asks for a controller that is not there is told so at once`() async throws
     {
         try await onLoop(time: .virtual) { actor in
             let port = HCIPort.unix(path: "/nonexistent/hci0")
@@ -50,7 +50,7 @@ struct HCIOutageTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `an attempt that ends with a reset of the controller says why`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `an attempt that ends with a reset of the controller says why`() async throws {
         try await HCIBench.run { actor, bench in
             await bench.poweredOn()
             await bench.controller.configure {

@@ -28,7 +28,7 @@ struct HCIPrivacyTests {
         await bench.host.here { $0.book[VirtualController.address, identity] = bond }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `forgetting a device ends the link to its private address`() async throws {
         let radio = try Self.radio()
         try await HCIBench.run(radios: [radio]) { actor, bench in
@@ -43,7 +43,7 @@ struct HCIPrivacyTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a device that is heard by a private address is found in the keys by its name`() async throws {
         let radio = try Self.radio()
         try await HCIBench.run(radios: [radio]) { actor, bench in

@@ -38,7 +38,7 @@ extension HCIRadioTests {
         throw CancellationError()
     }
 
-    @Test(.timeLimit(.minutes(2)), .enabled(if: radios.count > 1, "needs several radios: MESHHOST_HCI_RADIOS"))
+    @Test(.timeLimit(.minutes(10)), .enabled(if: radios.count > 1, "needs several radios: MESHHOST_HCI_RADIOS"))
     func `bursts on all links end together, and nothing is lost`() async throws {
         try await onLoop { actor in
             let loop = actor.loop

@@ -71,7 +71,7 @@ extension HCIRadioTests {
         func link(_ key: String) async -> JSONValue? { await transport.diagnostics()["link"]?[key] }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `a link takes four round trips, and three where it is known`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `a link takes four round trips, and three where it is known`() async throws {
         try await onLoop { actor in
             let rig = try Rig(actor.loop)
             try await rig.connect()
@@ -90,7 +90,7 @@ extension HCIRadioTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `handles that have moved are found again (R19)`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `handles that have moved are found again (R19)`() async throws {
         try await onLoop { actor in
             let rig = try Rig(actor.loop)
             for _ in 1...2 {
@@ -108,7 +108,7 @@ extension HCIRadioTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a link in use is relaxed, and the radio's wish is granted with 4 s (R24)`() async throws {
         try await onLoop { actor in
             let rig = try Rig(actor.loop)
@@ -128,7 +128,7 @@ extension HCIRadioTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `the user's interval and mode are kept`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `the user's interval and mode are kept`() async throws {
         try await onLoop { actor in
             let rig = try Rig(actor.loop, ["phy": "1m", "connection_interval": "20ms"])
             try await rig.connect()
@@ -143,7 +143,7 @@ extension HCIRadioTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)), .enabled(if: identity != nil, "needs a radio with private addresses"))
+    @Test(.timeLimit(.minutes(10)), .enabled(if: identity != nil, "needs a radio with private addresses"))
     func `a bonded radio is found by its identity, whatever address it uses`() async throws {
         try await onLoop { actor in
             let first = try Rig(actor.loop)
@@ -169,7 +169,7 @@ extension HCIRadioTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `writes without an answer fill the controller's buffers, and keep their order`() async throws {
         try await onLoop { actor in
             try await Self.withLink(actor.loop, actor) { link, _ in

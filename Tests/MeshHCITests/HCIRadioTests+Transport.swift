@@ -13,7 +13,7 @@ private let port = environment["MESHHOST_HCI_PORT"]
 
 /// The module's transport, as a host uses it. In the same suite: a controller has one user at a time.
 extension HCIRadioTests {
-    @Test(.timeLimit(.minutes(1))) func `frames go both ways, and again after the link was ended`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `frames go both ways, and again after the link was ended`() async throws {
         try await onLoop { actor in
             let factory = HCITransportFactory(loop: actor.loop, log: .none)
             var written: [String: JSONValue] = [

@@ -53,7 +53,7 @@ struct HCIRadioTests {
         await controllers.close()
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [true, false])
+    @Test(.timeLimit(.minutes(10)), arguments: [true, false])
     func `what is written comes back as notifications`(withResponse: Bool) async throws {
         try await onLoop { actor in
             try await Self.withLink(actor.loop, actor) { link, _ in
@@ -75,7 +75,7 @@ struct HCIRadioTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a search that is cancelled ends`() async throws {
         try await onLoop { actor in
             try await Self.withLink(actor.loop, actor) { _, central in
@@ -91,7 +91,7 @@ struct HCIRadioTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)), .enabled(if: pin != nil, "needs a radio with a PIN"))
+    @Test(.timeLimit(.minutes(10)), .enabled(if: pin != nil, "needs a radio with a PIN"))
     func `a bond outlives the host`() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "hci-\(UInt64.random(in: 0 ... .max))")
             .path

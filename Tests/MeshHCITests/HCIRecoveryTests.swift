@@ -26,7 +26,7 @@ struct HCIRecoveryTests {
         case radioLost
     }
 
-    @Test(.timeLimit(.minutes(2)), arguments: Trouble.allCases)
+    @Test(.timeLimit(.minutes(10)), arguments: Trouble.allCases)
     func `fifty times, the link is back`(trouble: Trouble) async throws {
         var radio = VirtualPeripheral.Settings()
         radio.echoes = true

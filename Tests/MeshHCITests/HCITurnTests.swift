@@ -39,7 +39,7 @@ struct HCITurnTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a device is found in the keys while another is waited for`() async throws {
         try await Self.run { actor, bench in
             let bond = Bond(
@@ -58,7 +58,7 @@ struct HCITurnTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `of two attempts that begin together, the one at a device that is there succeeds`() async throws {
         try await Self.run { actor, bench in
             let waiting = Self.attempt(actor, bench, Self.roof)
@@ -71,7 +71,7 @@ struct HCITurnTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a pairing by order that finds the device being connected uses that link`() async throws {
         try await Self.run { actor, bench in
             let own = Self.attempt(actor, bench, Self.roof)
@@ -98,7 +98,7 @@ struct HCITurnTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a link whose end was not told ends when its handle comes again`() async throws {
         try await HCIBench.run(radios: [Self.roof, Self.barn]) { actor, bench in
             await bench.poweredOn()

@@ -30,7 +30,7 @@ struct LinkQualityTests {
         #expect(quality.ends == 100 && quality.silentEnds == 0)
     }
 
-    @Test(.timeLimit(.minutes(1))) func `a controller counts its links' ends`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `a controller counts its links' ends`() async throws {
         try await HCIBench.run { actor, bench in
             await bench.poweredOn()
             for _ in 0..<3 {

@@ -7,7 +7,7 @@ import Testing
 
 /// What follows from what, in virtual time. Where a test wants time to pass it asks for hours: a clock that went by the
 /// machine's would show.
-@Suite(.timeLimit(.minutes(1))) struct VirtualTimeTests {
+@Suite(.timeLimit(.minutes(10))) struct VirtualTimeTests {
     /// What happened, each with the hours since the beginning. Used on the loop's thread only.
     private final class Notes {
         private let loop: EventLoop

@@ -11,7 +11,7 @@ import Testing
 @testable import MeshModuleHost
 
 /// Modules that were built with another minor of the ABI than this host.
-@Suite(.timeLimit(.minutes(5))) struct ABIVersionTests {
+@Suite(.timeLimit(.minutes(10))) struct ABIVersionTests {
     @Test(arguments: ["first-minor", "later-minor"])
     func `a module of another minor carries frames`(name: String) async throws {
         try await onLoop { actor in

@@ -10,7 +10,7 @@ import Testing
 @testable import MeshModuleHost
 
 /// What a module keeps of a device between two links.
-@Suite(.timeLimit(.minutes(1))) struct KeptTransportTests {
+@Suite(.timeLimit(.minutes(10))) struct KeptTransportTests {
     /// How often the transport behind the boundary has been connected.
     private func connections(_ transport: any MeshTransport, isolation: isolated any Actor) async throws -> Int {
         try await transport.connect()

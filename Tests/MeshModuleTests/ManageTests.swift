@@ -11,7 +11,7 @@ import Testing
 @testable import MeshModuleHost
 
 /// What goes through `manage`, through real shared objects.
-@Suite(.timeLimit(.minutes(1))) struct ManageTests {
+@Suite(.timeLimit(.minutes(10))) struct ManageTests {
     private func device(_ bench: Bench, _ written: [String: JSONValue]) -> TransportSettings {
         TransportSettings(
             device: "roof", options: bench.factory.check(written).values, written: written,
