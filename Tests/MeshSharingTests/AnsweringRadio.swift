@@ -19,6 +19,9 @@ actor AnsweringRadio: MeshTransport {
     private(set) var connects = 0
     /// What `send` throws in place of sending; nil to send.
     var sendFailure: MeshError?
+    /// Commands with this code are received and answered, and their sending goes on until ``failHeldSend(_:)``.
+    private var heldCode: UInt8?
+    private var heldSend: CheckedContinuation<Void, any Error>?
     private var isAway = false
     private var isSwallowing = false
     private var swallowed: [CheckedContinuation<Void, Never>] = []
@@ -104,6 +107,16 @@ actor AnsweringRadio: MeshTransport {
         sendFailure = error
     }
 
+    func hold(sendsOf code: UInt8) {
+        heldCode = code
+    }
+
+    func failHeldSend(_ error: MeshError) {
+        heldCode = nil
+        heldSend?.resume(throwing: error)
+        heldSend = nil
+    }
+
     func limitFrames(_ length: Int) {
         maximumFrame = length
     }
@@ -120,6 +133,10 @@ actor AnsweringRadio: MeshTransport {
             return
         }
         for answer in answers(data) { frames?.yield(answer) }
+        if heldCode == nil { return }
+        try await withCheckedThrowingContinuation { continuation in
+            if data.first == heldCode { heldSend = continuation } else { continuation.resume() }
+        }
     }
 
     var receivedData: AsyncStream<Data> { stream }

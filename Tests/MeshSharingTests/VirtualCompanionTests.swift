@@ -93,6 +93,32 @@ struct VirtualCompanionTests {
         }
     }
 
+    @Test func `a failure to send that is told late lets no second mesh request out`() async throws {
+        var lane = CommandLaneConfiguration()
+        lane.replyTimeout = .seconds(600)
+        try await SharingBench.run(lane: lane, answers: Self.meshRadio) { bench in
+            let first = try await bench.client()
+            let second = try await bench.client()
+            let radio = bench.radio
+            await radio.hold(sendsOf: Self.getCore[0])
+            #expect(try await first.ask(Self.getCore) == Self.core)
+            // Its receipt is awaited when the sending of the command before it fails.
+            await radio.answer { $0.first == 0x1A ? [] : Self.meshRadio($0) }
+            try await first.send(Self.login(1))
+            while await !radio.received.contains(Self.login(1)) { await Task.yield() }
+            await radio.failHeldSend(MeshError(.linkClosed, "the write failed"))
+            for _ in 0..<100 { await Task.yield() }
+            await radio.push(Self.sent(Self.key(1).prefix(4)))
+            #expect(await first.next() == Self.sent(Self.key(1).prefix(4)))
+            try await second.send(Self.status(2))
+            #expect(try await first.ask(Self.getCore) == Self.core)
+            #expect(await radio.received.allSatisfy { $0.first != 0x1B })
+            await radio.push(Self.loginSuccess(1))
+            #expect(await first.next() == Self.loginSuccess(1))
+            #expect(await second.next() == Self.sent(Self.key(2).prefix(4)))
+        }
+    }
+
     @Test func `two clients may trace with the same tag`() async throws {
         try await SharingBench.run(answers: Self.meshRadio) { bench in
             let clients = [try await bench.client(), try await bench.client()]
