@@ -47,9 +47,14 @@ actor Greeting: LinkSession {
         }
     }
 
-    func linkLost(reason: MeshError?) {
-        if let answer { settle(answer, false) }
+    nonisolated func linkLost(reason: MeshError?) {
+        assumeIsolated { greeting in
+            if let answer = greeting.answer { greeting.settle(answer, false) }
+        }
     }
+
+    /// Nothing is left then: a greeting ends with its answer.
+    nonisolated func linkEnded() {}
 
     /// Each answer is told once: by whichever comes first.
     private func settle(_ settled: LoopResult<Bool>, _ isAnswered: Bool) {
