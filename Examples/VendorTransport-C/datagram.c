@@ -307,6 +307,10 @@ static void clean_up(mh_inst *inst) {
 
 /* ---- a link ------------------------------------------------------------------------------------------------------ */
 
+static void report_phase(mh_inst *inst, uint64_t phase) {
+  inst->host->link_event(inst->host->ctx, inst->link, MH_EVENT_PHASE, phase);
+}
+
 /* Returns at once (T2): local sockets connect without waiting. MH_OK means that link_up or link_down follows. */
 static mh_status connect_link(mh_inst *inst, mh_link link, mh_str device, mh_str json) {
   char path[PATH_SIZE], own[PATH_SIZE] = "";
@@ -318,8 +322,10 @@ static mh_status connect_link(mh_inst *inst, mh_link link, mh_str device, mh_str
     return MH_ECONFIG;
   inst->link = link;
   inst->quit = inst->over = inst->is_full = inst->may_resume = inst->failure = 0;
+  report_phase(inst, MH_PHASE_CONNECTING);
   int error = open_socket(inst, path, own, &what);
   if (!error) {
+    report_phase(inst, MH_PHASE_CONNECTED);
     inst->host->link_up(inst->host->ctx, link, MH_MAX_FRAME, str(path));
     what = "thread";
     error = start_thread(inst);
@@ -347,6 +353,8 @@ static mh_status disconnect_link(mh_inst *inst, mh_link link) {
 /* MH_OK: the bytes are the kernel's, and exactly one tx_done follows, in the order of the sends (it may come first). */
 static mh_status send_frame(mh_inst *inst, mh_link link, mh_bytes frame, uint64_t cookie) {
   if (!inst->has_thread || inst->link != link) return MH_ECLOSED;
+  if (frame.len == 0) return MH_EINVAL; /* O6 */
+  if (frame.len > MH_MAX_FRAME) return MH_ETOOLONG;
   ssize_t sent = send(inst->socket, frame.ptr, frame.len, MSG_NOSIGNAL);
   if (sent >= 0) {
     inst->host->tx_done(inst->host->ctx, cookie, MH_OK);
