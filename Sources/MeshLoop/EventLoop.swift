@@ -58,6 +58,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var endOfTurn: [() -> Void] = []
     private var isDraining = false
     private var isTurning = false
+    /// False for ``closed()``: what `uv` points to is no loop then.
+    private let wasOpened: Bool
     private var isClosed = false
     /// After ``shutDown()``: a thread of libuv's pool is still at work for this loop, such as a look-up of a name that
     /// nobody answers for. `exit` would wait for it (libuv joins its pool); `_exit` does not.
@@ -106,6 +108,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         afterPoll = .allocate(capacity: 1)
         moreToDo = .allocate(capacity: 1)
         readBuffer = .allocate(byteCount: 65_536, alignment: 16)
+        wasOpened = !isClosed
         self.isClosed = isClosed
         if isClosed {
             remote.withLock { $0.isOpen = false }
@@ -197,6 +200,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
             var list: [String] = []
             var own: [UnsafeMutablePointer<uv_handle_t>] = []
         }
+        guard wasOpened else { return [] }
         let names = Names()
         if !isClosed { names.own = ownHandles }
         uv_walk(
