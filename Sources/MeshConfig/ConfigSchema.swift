@@ -184,7 +184,10 @@ public enum ConfigSchema {
     enum Share {
         static let name = ConfigKey.text(
             "name", type: "a-z, 0-9, _ and -, at most 32",
-            help: "The name of the share, by which later layers change it.", rule: .name)
+            help:
+                "The name of the share, by which later layers change it, and by which clients find their place in the "
+                + "messages again: without one a share that listens elsewhere is another.",
+            rule: .name)
         static let type = ConfigKey.requiredChoice(
             "type", ShareKind.self, help: "What clients speak: the companion protocol over TCP or a Unix socket.")
         static let device = ConfigKey.text(

@@ -54,7 +54,9 @@ struct DaemonQuestion {
         } else if !problems.isEmpty {
             for problem in problems { Terminal.complain("meshhost: not applied: \(Self.text(problem))") }
         } else if isAccepted {
-            if !options.isQuiet { Terminal.write("reloaded\n") }
+            let waiting = (answer["reload"]?["restart_required"]?.arrayValue ?? []).map { Self.text($0) }
+            let rest = waiting.isEmpty ? "" : "; after a restart also: \(waiting.joined(separator: ", "))"
+            if !options.isQuiet { Terminal.write("reloaded\(rest)\n") }
         } else {
             for error in answer["reload"]?["errors"]?.arrayValue ?? [] { Terminal.complain(Self.text(error)) }
         }

@@ -7,10 +7,11 @@ internal import MeshTransportAPI
 /// `doctor`: looks at config, daemon, modules, what modules say of what links go through, and devices.
 extension HostProgram {
     func runDoctor() -> ExitStatus {
-        var findings = configFindings()
+        let reading = withCatalog { source.read($0) }
+        var findings = findings(of: reading)
         do throws(MeshError) {
             if var client = try daemon() {
-                findings += try daemonFindings(&client)
+                findings += try daemonFindings(&client, reading.config)
             } else {
                 findings.append(
                     DoctorFinding(
@@ -34,8 +35,7 @@ extension HostProgram {
         return DoctorFinding.isFine(findings) ? .ok : .unavailable
     }
 
-    private func configFindings() -> [DoctorFinding] {
-        let reading = withCatalog { source.read($0) }
+    private func findings(of reading: ConfigReading) -> [DoctorFinding] {
         var findings: [DoctorFinding] = []
         if let config = reading.config {
             findings.append(
@@ -52,13 +52,27 @@ extension HostProgram {
         return findings
     }
 
-    private func daemonFindings(_ client: inout ControlClient) throws(MeshError) -> [DoctorFinding] {
+    /// The daemon looks with the config it runs, which need not be `config`.
+    private func daemonFindings(
+        _ client: inout ControlClient, _ config: HostConfig?
+    ) throws(MeshError) -> [DoctorFinding] {
         let version = try client.ask("version")["version"]?.stringValue ?? ""
         var findings = [DoctorFinding("daemon", .ok, "meshhost", "version \(version) runs on \(controlSocket)")]
         findings += Doctor.findings(modules: try client.ask("modules")["modules"]?.arrayValue ?? [])
         let examined = try client.ask("examine")["findings"]?.arrayValue ?? []
         findings += examined.compactMap { DoctorFinding($0) }
-        return findings + Doctor.findings(devices: try client.ask("devices")["devices"]?.arrayValue ?? [])
+        let devices = try client.ask("devices")["devices"]?.arrayValue ?? []
+        let known = Set(devices.compactMap { $0["name"]?.stringValue })
+        let unknown = (config?.devices.map(\.name) ?? []).filter { !known.contains($0) }
+        if !unknown.isEmpty {
+            findings.append(
+                DoctorFinding(
+                    "daemon", .note, "config",
+                    "the daemon runs without what this config adds, which was not looked at: "
+                        + unknown.joined(separator: ", "),
+                    advice: "`meshhost reload`, or look at the config alone: `--control none`"))
+        }
+        return findings + Doctor.findings(devices: devices)
     }
 
     private func localFindings() throws(MeshError) -> [DoctorFinding] {

@@ -37,6 +37,8 @@ public struct HostProgram {
     private func run() -> ExitStatus {
         // A client that goes away is an error of one write, not the end of the program.
         signal(SIGPIPE, SIG_IGN)
+        // Nor is a file that has reached a limit.
+        signal(SIGXFSZ, SIG_IGN)
         switch command {
         case .run: return runDaemon()
         case .check: return check()

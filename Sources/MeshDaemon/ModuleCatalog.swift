@@ -43,21 +43,7 @@ final class ModuleCatalog {
     func lookUp(_ request: ModuleRequest, _ inquiry: ModuleInquiry) -> ModuleLookup {
         let locator = loader(request.searchPath).locator
         do throws(ModuleRefusal) {
-            guard let factory = try factory(for: request, locator, inquiry) else {
-                return .unavailable(reason: "it has not said what it is")
-            }
-            if factories[request.name] !== factory {
-                if let before = factories[request.name] {
-                    replaced.append(before)
-                    if before.status.isolation == .process || factory.status.isolation == .process {
-                        outdated.insert(request.name)
-                    }
-                }
-                factories[request.name] = factory
-                refusals[request.name] = nil
-                onChange?(factory.status)
-            }
-            return .found(inquiry.asking(factory))
+            return try look(request, locator, inquiry)
         } catch {
             let path = request.command?.first ?? request.path ?? locator.path(ofModule: request.name)
             let status = ModuleStatus(request.name, path: path, refusal: error)
@@ -67,13 +53,39 @@ final class ModuleCatalog {
         }
     }
 
-    /// The factory of a module, for one who uses it; it is asked what it is beside the loop.
+    private func look(
+        _ request: ModuleRequest, _ locator: ModuleLocator, _ inquiry: ModuleInquiry
+    ) throws(ModuleRefusal) -> ModuleLookup {
+        guard let factory = try factory(for: request, locator, inquiry) else {
+            return .unavailable(reason: "it has not said what it is")
+        }
+        if factories[request.name] !== factory {
+            if let before = factories[request.name] {
+                replaced.append(before)
+                if before.status.isolation == .process || factory.status.isolation == .process {
+                    outdated.insert(request.name)
+                }
+            }
+            factories[request.name] = factory
+            refusals[request.name] = nil
+            onChange?(factory.status)
+        }
+        return .found(inquiry.asking(factory))
+    }
+
+    /// The factory of a module, for one who uses it; it is asked what it is beside the loop. A refusal is told and not kept:
+    /// whoever asked may have mistyped, and no config names it.
     func factory(
         for request: ModuleRequest, isolation: isolated (any Actor)? = #isolation
     ) async throws(MeshError) -> any TransportFactory {
         let inquiry = ModuleInquiry()
         while true {
-            let lookup = lookUp(request, inquiry)
+            let lookup: ModuleLookup
+            do throws(ModuleRefusal) {
+                lookup = try look(request, loader(request.searchPath).locator, inquiry)
+            } catch {
+                lookup = .unavailable(reason: error.description)
+            }
             guard let questions = inquiry.takeQuestions() else {
                 if case .unavailable(let reason) = lookup {
                     throw MeshError(.moduleRefused, "module \"\(request.name)\" is not available: \(reason)")

@@ -89,7 +89,14 @@ public actor ReconnectionCoordinator {
         _ = try known(device)
         let intent = StoredIntent(command, wallClock: wallClock())
         apply(machine.perform(command, device, now: loop.now))
-        try await intents.set(intent, for: device)
+        do throws(MeshError) {
+            try await intents.set(intent, for: device)
+        } catch {
+            throw MeshError(
+                error.code,
+                "what was asked of \(device) is done, and holds until a restart: it could not be stored, \(error.message)",
+                cause: error, context: error.context)
+        }
     }
 
     /// Leaves a device alone for what needs it whole: ends its link or attempt, and returns when nothing of it is left. The

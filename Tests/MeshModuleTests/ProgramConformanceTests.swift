@@ -65,9 +65,11 @@ import Testing
         try await LoopActor(thread.loop).run { _ in
             let options: [String: JSONValue] = ["host": "Radio.example", "port": 9, "largest": 176]
             let program = try Self.program(folder)
+            _ = program.ask([OptionQuestion(options)])
             #expect(program.identity(options) == "radio.example:9")
             // One that is older than the question would not expect it.
             let older = try Self.program(silent, "del Udp.HELLO['identifies']\n")
+            _ = older.ask([OptionQuestion(options)])
             #expect(older.identity(options) == nil)
         }
         try await thread.shutDown()

@@ -164,6 +164,7 @@ static void on_written(uv_write_t *request, int error) {
 static mh_status send_frame(mh_inst *inst, mh_link id, mh_bytes frame, uint64_t cookie) {
   link_t *link = inst->open;
   if (!link || link->id != id) return MH_ECLOSED;
+  if (frame.len == 0) return MH_EINVAL; /* O6 */
   if (frame.len > MH_MAX_FRAME) return MH_ETOOLONG;
   if (link->sending >= SEND_WINDOW) {
     link->owes_writable = 1;
@@ -190,11 +191,16 @@ static mh_status send_frame(mh_inst *inst, mh_link id, mh_bytes frame, uint64_t 
 
 /* ---- a link ------------------------------------------------------------------------------------------------------ */
 
+static void report_phase(link_t *link, uint64_t phase) {
+  link->inst->host->link_event(link->inst->host->ctx, link->id, MH_EVENT_PHASE, phase);
+}
+
 static void on_connected(uv_connect_t *attempt, int error) {
   link_t *link = attempt->data;
   mh_inst *inst = link->inst;
   if (inst->open != link) return; /* disconnect was first */
   if (error) return fail(link, error);
+  report_phase(link, MH_PHASE_CONNECTED);
   inst->host->link_up(inst->host->ctx, link->id, MH_MAX_FRAME, str("a Unix socket"));
   read_on(link);
 }
@@ -217,6 +223,7 @@ static mh_status connect_link(mh_inst *inst, mh_link id, mh_str device, mh_str j
   link->attempt.data = link;
   inst->open = link;
   inst->handles++;
+  report_phase(link, MH_PHASE_CONNECTING);
   /* YOURS: how the device is reached. A failure, too, is told through the callback. */
   uv_pipe_connect(&link->attempt, &link->pipe, path, on_connected);
   return MH_OK;
