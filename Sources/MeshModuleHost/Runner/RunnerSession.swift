@@ -20,6 +20,11 @@ final class RunnerSession {
         var waiting: [(cookie: UInt64, frame: Data, withoutResponse: Bool)] = []
     }
 
+    /// How long the end of a send may be kept back, and how many of them: the host is woken up for one together with a frame
+    /// that comes in this time, as the answer of a device does. It has 64 on the way at most.
+    private static let sentDelay: Duration = .milliseconds(1)
+    private static let sentLimit = 16
+
     private let loop: EventLoop
     private let module: LoadedModule
     private let log: LogSink
@@ -33,6 +38,9 @@ final class RunnerSession {
     /// A frame that has not been sent, and, if there are more of its link, all of them.
     private var gathered: (link: mh_link, first: Data)?
     private var frames = ModuleFrames()
+    /// Sends that have ended well and that the host has not been told of, in their order.
+    private var keptBack: [UInt64] = []
+    private var sentTimer: LoopTimer?
 
     /// Loads the module and hosts it until the host has had enough. Returns an exit status.
     static func run(_ name: String, _ path: String, pin: ModuleDigest?) -> Int32 {
@@ -198,6 +206,24 @@ final class RunnerSession {
     }
 
     private func sent(_ cookie: UInt64, _ status: mh_status) {
+        guard status == MH_OK else {
+            tellSent()
+            return tellSent(cookie, status)
+        }
+        keptBack.append(cookie)
+        if keptBack.count >= Self.sentLimit { return tellSent() }
+        let timer = sentTimer ?? LoopTimer(loop)
+        sentTimer = timer
+        if !timer.isScheduled { timer.schedule(after: Self.sentDelay) { self.tellSent() } }
+    }
+
+    /// Tells what was kept back. Before anything but frames, so that nothing of a link comes behind its end.
+    private func tellSent() {
+        for cookie in keptBack { tellSent(cookie, MH_OK) }
+        keptBack.removeAll(keepingCapacity: true)
+    }
+
+    private func tellSent(_ cookie: UInt64, _ status: mh_status) {
         socket?.send(ModuleMessage(.sent, code: status, link: ModuleInstance.link(of: cookie), cookie: cookie))
     }
 
@@ -207,10 +233,12 @@ final class RunnerSession {
         guard let inbox else { return }
         var events = inbox.take(spare: &spare)
         for event in events {
-            if case .frame(let link, let frame) = event {
-                gather(link, frame)
-            } else {
+            switch event {
+            case .frame(let link, let frame): gather(link, frame)
+            case .sendDone(let cookie, let status): sent(cookie, status)
+            default:
                 sendGathered()
+                tellSent()
                 tell(event)
             }
         }
@@ -238,11 +266,13 @@ final class RunnerSession {
         }
         self.gathered = nil
         frames = ModuleFrames()
+        // The host is awake now.
+        tellSent()
     }
 
     private func tell(_ event: HostEvent) {
         switch event {
-        case .frame: break  // Gathered.
+        case .frame, .sendDone: break  // Gathered, kept back.
         case .framesRefused(let link):
             let count = inbox?.takeRefused(link) ?? 0
             if count > 0 { linkEvent(link, MH_EVENT_FRAMES_DROPPED, UInt64(count)) }
@@ -252,7 +282,6 @@ final class RunnerSession {
         case .writable(let link):
             sends[link]?.isBlocked = false
             offer(link)
-        case .sendDone(let cookie, let status): sent(cookie, status)
         case .linkEvent(let link, let kind, let value): linkEvent(link, kind, value)
         case .found(let result):
             let sighting = ModuleSighting(
@@ -275,6 +304,7 @@ final class RunnerSession {
     }
 
     private func linkDown(_ link: mh_link, _ status: mh_status, detail: String) {
+        tellSent()
         sends[link] = nil
         inbox?.closeLink(link)
         socket?.send(ModuleMessage(.linkDown, code: status, link: link), text(detail))
