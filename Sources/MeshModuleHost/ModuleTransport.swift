@@ -223,7 +223,9 @@ public actor ModuleTransport: DirectTransport, TransportDiagnosing {
             link.frames.finish(discarding: false)
         case .closing(_, .some(let attempt), _):
             link.frames.finish(discarding: true)
-            attempt.resume(returning: MeshError(.cancelled, "the attempt was cancelled"))
+            // Who is told that the adapter is away gives the attempt up; why it is away comes with the link's own end.
+            let isOwn = error.code == .adapterUnavailable
+            attempt.resume(returning: isOwn ? error : MeshError(.cancelled, "the attempt was cancelled"))
         case .closing(_, .none, _):
             settings.environment.linkEvents(.down(reason: nil))
             link.frames.finish(discarding: true)

@@ -116,6 +116,31 @@ import Testing
         }
     }
 
+    @Test func `an attempt that is given up when its adapter goes says why it went`() async throws {
+        /// Used on the loop only.
+        final class Host: @unchecked Sendable {
+            var attempt: Task<MeshError.Code?, Never>?
+        }
+        try await onLoop { actor in
+            let bench = try Bench("rude", actor.loop)
+            let host = Host()
+            let written: [String: JSONValue] = ["mode": "off"]
+            // As the coordinator does.
+            let transport = try bench.factory.makeTransport(
+                TransportSettings(
+                    device: "roof", options: bench.factory.check(written).values, written: written,
+                    environment: TransportEnvironment(log: .none) {
+                        if case .adapter = $0 { host.attempt?.cancel() }
+                    }))
+            let attempt = Task(executorPreference: actor.loop.taskExecutor) {
+                await code { try await transport.connect() }
+            }
+            host.attempt = attempt
+            #expect(await attempt.value == .adapterUnavailable)
+            await bench.factory.shutDown()
+        }
+    }
+
     @Test func `a transport that is gone hears nothing of its adapter`() async throws {
         try await onLoop { actor in
             let bench = try Bench("scripted", actor.loop)

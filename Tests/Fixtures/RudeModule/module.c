@@ -18,6 +18,7 @@
  *   flood         frames from its own thread without end, not minding MH_AGAIN
  *   deadly        validate ends the process
  *   detail        link_down instead of link_up, with MH_ECONTENDED and a text
+ *   off           connect tells that the adapter is off, and disconnect why
  */
 #define _GNU_SOURCE
 #include "meshhost_transport.h"
@@ -169,6 +170,10 @@ static mh_status connect(mh_inst *inst, mh_link link, mh_str device, mh_str opti
   inst->link = link;
   inst->open = 1;
   inst->quit = 0;
+  if (is(inst, "off")) {
+    host->link_event(host->ctx, link, MH_EVENT_ADAPTER, 0);
+    return MH_OK;
+  }
   host->link_event(host->ctx, link, MH_EVENT_PHASE, MH_PHASE_CONNECTING);
   host->link_event(host->ctx, link, 4711, 1); /* of a later minor */
   host->link_up(host->ctx, link, 200, str("rude:1"));
@@ -237,7 +242,11 @@ static mh_status disconnect(mh_inst *inst, mh_link link) {
   if (!inst->open || link != inst->link) return MH_ECLOSED;
   end_thread(inst);
   inst->open = 0;
-  inst->host->link_down(inst->host->ctx, link, MH_ECANCELED, str(""));
+  if (is(inst, "off")) {
+    inst->host->link_down(inst->host->ctx, link, MH_EADAPTER, str("rude0 is off"));
+  } else {
+    inst->host->link_down(inst->host->ctx, link, MH_ECANCELED, str(""));
+  }
   return MH_OK;
 }
 
