@@ -13,8 +13,10 @@ async def _paired(world, address, passkey=PASSKEY):
     """A central that is paired with the radio and connected; its agent."""
     agent = await Agent(passkey).register(world.bus)
     central = Central(address)
-    await central.connect(pair=True)
-    await agent.unregister(world.bus)
+    try:
+        await central.connect(pair=True)
+    finally:
+        await agent.unregister(world.bus)
     return central, agent
 
 

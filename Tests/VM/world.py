@@ -66,13 +66,30 @@ class World:
         return self.air.count(name, self.begin, radio=NAMES[address], **fields)
 
     async def reset(self):
-        """Everything on and in range, nobody connected or bonded."""
+        """Everything on and in range, nobody connected or bonded, and links can be made."""
         try:
             await self._reset()
+            await self._try_a_link()
         except Exception as error:                # what the test before left is broken beyond that
             self.rig.note(f"controllers and bluetoothd anew: {type(error).__name__}: {error}")
             await self._renew()
             await self._reset()
+            await self._try_a_link()
+        self.begin = self.air.mark()
+
+    async def _try_a_link(self):
+        """At times btvirt makes no link from an adapter any more, whoever asks for one, until it is started anew: once in some
+        dozens of tests. That is no test's business."""
+        await self.bus.call(machine.ADAPTER, "Adapter1.StartDiscovery")
+        await self.until(lambda: self.bus.device(FREE), "the radio is heard", 30)
+        await self.bus.call(machine.ADAPTER, "Adapter1.StopDiscovery")
+        await self.bus.call(machine.path(FREE), "Device1.Connect", timeout=30)
+        await self.bus.call(machine.path(FREE), "Device1.Disconnect", timeout=30)
+        await self.until(lambda: self._is_left(FREE), "the radio is left alone", 30)
+        await self.bus.remove(FREE)
+
+    async def _is_left(self, address):
+        return self.told("disconnected", address) >= self.told("connected", address) > 0
 
     async def _renew(self):
         with contextlib.suppress(OSError):
@@ -94,7 +111,7 @@ class World:
         await self.tell("forget")
         for command in ("gone", "back"):
             await self.tell(command)
-        self.begin = self.air.mark()
+        self.begin = self.air.mark()              # of what this itself does
 
     async def until(self, condition, what, timeout=PATIENCE):
         """For what no event tells: look again until it holds."""
