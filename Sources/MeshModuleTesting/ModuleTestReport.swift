@@ -60,12 +60,7 @@ public struct ModuleTestReport: Sendable {
             "broken": .int(Int64(broken.count)), "skipped": .int(Int64(skipped.count)),
             "rules": .array(results.map(\.json)),
         ]
-        if let module {
-            document["module"] = [
-                "name": .string(module.name), "version": .string(module.version), "vendor": .string(module.vendor),
-                "abi": .string(module.abi),
-            ]
-        }
+        if let module { document["module"] = .object(module.members) }
         return .object(document)
     }
 }
@@ -73,16 +68,26 @@ public struct ModuleTestReport: Sendable {
 extension ModuleTestReport.Result {
     var json: JSONValue {
         var row: [String: JSONValue] = ["part": .string(part.rawValue), "rule": .string(rule)]
-        switch outcome {
-        case .kept: row["outcome"] = "kept"
-        case .broken(let what):
-            row["outcome"] = "broken"
-            row["what"] = .string(what)
-        case .skipped(let why):
-            row["outcome"] = "skipped"
-            row["what"] = .string(why)
-        }
+        row.merge(outcome.members) { $1 }
         if !notes.isEmpty { row["notes"] = .array(notes.map { .string($0) }) }
         return .object(row)
+    }
+}
+
+extension ModuleTestReport.Module {
+    /// As JSON, without what is wrong with it.
+    var members: [String: JSONValue] {
+        ["name": .string(name), "version": .string(version), "vendor": .string(vendor), "abi": .string(abi)]
+    }
+}
+
+extension ConformanceResult.Outcome {
+    /// As JSON: `outcome`, and `what` where there is something to say.
+    var members: [String: JSONValue] {
+        switch self {
+        case .kept: ["outcome": "kept"]
+        case .broken(let what): ["outcome": "broken", "what": .string(what)]
+        case .skipped(let why): ["outcome": "skipped", "what": .string(why)]
+        }
     }
 }

@@ -96,21 +96,11 @@ struct TrialAnswer: Sendable, Equatable {
             "applicable": .bool(isApplicable), "overdue": .bool(isOverdue),
             "breaches": .array(breaches.map { ["rule": .string($0.rule.rawValue), "what": .string($0.what)] }),
         ]
-        switch outcome {
-        case .kept: answer["outcome"] = "kept"
-        case .broken(let what):
-            answer["outcome"] = "broken"
-            answer["what"] = .string(what)
-        case .skipped(let why):
-            answer["outcome"] = "skipped"
-            answer["what"] = .string(why)
-        }
+        answer.merge(outcome.members) { $1 }
         if let obstacle { answer["obstacle"] = .string(obstacle) }
         if let module {
-            answer["module"] = [
-                "name": .string(module.name), "version": .string(module.version), "vendor": .string(module.vendor),
-                "abi": .string(module.abi), "problems": .array(module.problems.map { .string($0) }),
-            ]
+            let problems: JSONValue = .array(module.problems.map { .string($0) })
+            answer["module"] = .object(module.members.merging(["problems": problems]) { $1 })
         }
         return .object(answer)
     }
