@@ -304,7 +304,6 @@ final class RunnerSession {
     }
 
     private func linkDown(_ link: mh_link, _ status: mh_status, detail: String) {
-        tellSent()
         sends[link] = nil
         inbox?.closeLink(link)
         socket?.send(ModuleMessage(.linkDown, code: status, link: link), text(detail))
