@@ -17,17 +17,7 @@ struct HCIAttemptTests {
     private func begin(_ actor: isolated LoopActor, _ bench: HCIBench) async -> Task<GATTError?, Never> {
         await bench.poweredOn()
         await bench.controller.configure { $0.peers[0].isAdvertising = false }
-        let attempt = Task(executorPreference: actor.loop.taskExecutor) { () -> GATTError? in
-            _ = actor
-            do {
-                _ = try await bench.connect()
-                return nil
-            } catch {
-                return error as? GATTError
-            }
-        }
-        await until(actor.loop) { await bench.controller.initiating != nil }
-        return attempt
+        return await bench.beginAttempt()
     }
 
     @Test(.timeLimit(.minutes(10)))

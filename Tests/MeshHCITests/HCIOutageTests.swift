@@ -57,16 +57,7 @@ struct HCIOutageTests {
                 $0.peers[0].isAdvertising = false
                 $0.ignored = [.readRSSI]
             }
-            let attempt = Task(executorPreference: actor.loop.taskExecutor) { () -> GATTError? in
-                _ = actor
-                do {
-                    _ = try await bench.connect()
-                    return nil
-                } catch {
-                    return error as? GATTError
-                }
-            }
-            await until(actor.loop) { await bench.controller.initiating != nil }
+            let attempt = await bench.beginAttempt()
             await bench.host.send(.read(.readRSSI, of: ConnectionHandle(0x40)), .nobody)
             let error = await attempt.value?.error
             #expect(error?.code == .adapterUnavailable)

@@ -124,14 +124,11 @@ import Testing
         try await onLoop { actor in
             let bench = try Bench("rude", actor.loop)
             let host = Host()
-            let written: [String: JSONValue] = ["mode": "off"]
             // As the coordinator does.
-            let transport = try bench.factory.makeTransport(
-                TransportSettings(
-                    device: "roof", options: bench.factory.check(written).values, written: written,
-                    environment: TransportEnvironment(log: .none) {
-                        if case .adapter = $0 { host.attempt?.cancel() }
-                    }))
+            let environment = TransportEnvironment(log: .none) {
+                if case .adapter = $0 { host.attempt?.cancel() }
+            }
+            let transport = try bench.transport(["mode": "off"], environment: environment)
             let attempt = Task(executorPreference: actor.loop.taskExecutor) {
                 await code { try await transport.connect() }
             }

@@ -145,11 +145,15 @@ struct Bench {
         return try IsolatedModule(name, launch, supervision: supervision)
     }
 
-    func transport(_ written: [String: JSONValue], device: String = "roof") throws -> any TransportDiagnosing {
+    /// What it tells goes to the recorder, unless `environment` says otherwise.
+    func transport(
+        _ written: [String: JSONValue], device: String = "roof", environment: TransportEnvironment? = nil
+    ) throws -> any TransportDiagnosing {
         let (values, issues) = factory.check(written)
         try #require(issues.isEmpty)
         let transport = try factory.makeTransport(
-            TransportSettings(device: device, options: values, written: written, environment: recorder.environment))
+            TransportSettings(
+                device: device, options: values, written: written, environment: environment ?? recorder.environment))
         return try #require(transport as? any TransportDiagnosing)
     }
 }

@@ -85,6 +85,21 @@ final class HCIBench: Sendable {
         return link
     }
 
+    /// An attempt, and the moment when the controller looks for the radio. Its end is what it failed with.
+    func beginAttempt(isolation: isolated LoopActor = #isolation) async -> Task<GATTError?, Never> {
+        let attempt = Task(executorPreference: loop.taskExecutor) { () -> GATTError? in
+            _ = isolation
+            do {
+                _ = try await self.connect()
+                return nil
+            } catch {
+                return error as? GATTError
+            }
+        }
+        await until(loop) { await controller.initiating != nil }
+        return attempt
+    }
+
     /// The two characteristics of the serial service.
     func discover(
         _ link: HCILink
