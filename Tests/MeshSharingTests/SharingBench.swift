@@ -42,7 +42,8 @@ actor SharingBench {
     /// Runs `body` with a bench whose radio is ready, and fails when a handle is left open. All is on one loop and on Unix
     /// sockets, so that its time can be virtual: nobody misses a deadline.
     static func run(
-        time: LoopTime = .virtual, lane: CommandLaneConfiguration = CommandLaneConfiguration(),
+        time: LoopTime = .virtual, wallClock: Duration = .zero,
+        lane: CommandLaneConfiguration = CommandLaneConfiguration(),
         session adjust: @Sendable (inout RadioSessionSettings) -> Void = { _ in },
         share: @Sendable (inout ShareSettings) -> Void = { _ in },
         answers: @escaping @Sendable (Data) -> [Data] = AnsweringRadio.usual,
@@ -53,7 +54,7 @@ actor SharingBench {
         var template = Array("/tmp/meshhost-sharing-XXXXXX".utf8CString)
         let folder = String(cString: try #require(mkdtemp(&template)))
         try await onLoop(time: time) { actor in
-            let bench = try await make(actor.loop, folder, lane, adjust)
+            let bench = try await make(actor.loop, folder, wallClock, lane, adjust)
             do {
                 try await bench.begin(share, answers)
                 try await body(bench)
@@ -69,7 +70,7 @@ actor SharingBench {
     }
 
     private static func make(
-        _ loop: EventLoop, _ folder: String, _ lane: CommandLaneConfiguration,
+        _ loop: EventLoop, _ folder: String, _ wallClock: Duration, _ lane: CommandLaneConfiguration,
         _ adjust: @Sendable (inout RadioSessionSettings) -> Void, isolation: isolated (any Actor)? = #isolation
     ) async throws -> SharingBench {
         let bus = EventBus(loop: loop, wallClock: { .zero })
@@ -88,7 +89,7 @@ actor SharingBench {
         adjust(&settings)
         let session = RadioSession(
             device: "roof", settings: settings, loop: loop, bus: bus, journal: journal, log: .none,
-            wallClock: { .zero }
+            wallClock: { wallClock }
         ) {
             counter.value += 1
             return counter.value

@@ -251,18 +251,18 @@ struct VirtualCompanionTests {
             let radio = bench.radio
             _ = try await client.ask(Data([0x21]))
             #expect(try await client.ask(Data([0x22, 1])) == Self.ok)
-            // The handshake stops at the radio's clock.
-            await radio.answer { $0.first == 0x05 ? [] : Self.meshRadio($0) }
-            let asked = await radio.received.count { $0.first == 0x05 }
+            // The handshake stops at APP_START.
+            await radio.answer { $0.first == 0x01 ? [] : Self.meshRadio($0) }
+            let asked = await radio.received.count { $0.first == 0x01 }
             _ = try await bench.event("link.down") { await radio.vanish() }
             // Virtual time goes on for who sleeps, and brings the next attempt.
-            while await radio.received.count(where: { $0.first == 0x05 }) == asked {
+            while await radio.received.count(where: { $0.first == 0x01 }) == asked {
                 try await bench.loop.sleep(for: .milliseconds(1))
             }
             try await client.send(Data([0x23]))
             while await bench.session.clientSnapshots.first?.framesIn != 3 { await Task.yield() }
             await radio.answer(with: Self.meshRadio)
-            await radio.push(Data([0x09, 1, 2, 3, 4]))
+            for frame in AnsweringRadio.usual(Data([0x01])) { await radio.push(frame) }
             #expect(await client.next()?.first == 0x14)
             let frames = await radio.received.filter { [0x21, 0x22, 0x23].contains($0.first) }
             #expect(frames == [Data([0x21]), Data([0x22, 1]), Data([0x23])])
