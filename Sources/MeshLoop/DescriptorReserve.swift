@@ -55,10 +55,13 @@ public final class DescriptorReserve {
     }
 
     /// Does what has failed for want of a descriptor once more, with one of the reserve given up for it; nil when there is none.
+    /// What is below zero has needed none, and it goes back.
     func withOneMore(_ body: () -> Int32) -> Int32? {
         guard let spare = descriptors.popLast() else { return nil }
         close(spare)
-        return body()
+        let result = body()
+        if result < 0 { refill() }
+        return result
     }
 
     /// A connection was closed unserved.

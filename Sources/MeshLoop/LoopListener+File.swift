@@ -68,13 +68,16 @@ extension LoopListener {
     }
 
     private func bindAgain() throws(LoopError) -> ListeningSocket {
-        guard let found = FileIdentity(path) else { return try .unix(path, mode: mode, isNew: true) }
-        let isDeserted = try UnixSocket.isDeserted(path, "listen on \(path)")
-        if isDeserted, found == deserted { return try .unix(path, mode: mode) }
-        deserted = isDeserted ? found : nil
+        let (found, before) = (FileIdentity(path), deserted)
+        deserted = nil
+        // Throws where somebody listens.
+        guard let found, try UnixSocket.isDeserted(path, "listen on \(path)") else {
+            return try .unix(path, mode: mode, isNew: true)
+        }
+        if found == before { return try .unix(path, mode: mode) }
+        deserted = found
         throw LoopError(
             kind: .addressInUse, operation: "listen on \(path)",
-            detail: isDeserted
-                ? "another program's file is there, on which it does not listen" : "another program listens there")
+            detail: "another program's file is there, on which it does not listen")
     }
 }

@@ -91,11 +91,11 @@ public final class LoopListener {
                 take(descriptor)
                 continue
             }
-            switch errno {
+            switch -descriptor {
             case EAGAIN:
                 return
             case EMFILE, ENFILE:
-                switch acceptForWant(errno, listening) {
+                switch acceptForWant(-descriptor, listening) {
                 case .accepted: continue
                 case .nobodyWaits: return
                 case .noReserve: return rest()
@@ -122,7 +122,7 @@ public final class LoopListener {
         let serves = usesReserve && reserve.count > 1
         guard let descriptor = reserve.withOneMore({ Self.accept(listening) }) else { return .noReserve }
         // The system looks for a descriptor before it looks for somebody who waits.
-        if descriptor < 0 { return errno == EAGAIN ? .nobodyWaits : .noReserve }
+        if descriptor < 0 { return descriptor == -EAGAIN ? .nobodyWaits : .noReserve }
         if serves {
             take(descriptor)
         } else {
@@ -132,11 +132,14 @@ public final class LoopListener {
         return .accepted
     }
 
+    /// A descriptor, or an `errno` below zero.
+    ///
     /// In two steps (accept4(2) is not declared for Swift): programs are started by this thread alone, so none inherits it
     /// in between. libuv sets it non-blocking.
     private static func accept(_ listening: ListeningSocket) -> Int32 {
         let descriptor = Glibc.accept(listening.descriptor, nil, nil)
-        if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        if descriptor < 0 { return -errno }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         return descriptor
     }
 

@@ -52,6 +52,11 @@ struct DescriptorReserveTests {
             #expect(tries == DescriptorReserve.size && reserve.count == 0)
             supply.left = 2
             #expect(reserve.count == 2)
+            // It was not needed.
+            supply.left = 1
+            #expect(reserve.withOneMore { -EAGAIN } == -EAGAIN)
+            supply.left = 0
+            #expect(reserve.count == 2)
         }
     }
 
