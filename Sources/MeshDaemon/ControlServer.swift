@@ -55,19 +55,28 @@ actor ControlServer {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     private let handler: any ControlHandler
     private let log: LogSink
+    private let onFileChange: @Sendable (String, LoopError?) -> Void
     private var listener: LoopListener?
     private var connections: [UInt64: Connection] = [:]
     private var accepted: UInt64 = 0
 
-    init(loop: EventLoop, handler: any ControlHandler, log: LogSink) {
+    /// `onFileChange` is told on the loop that the socket's file has gone, by its path, and without an error that it is back.
+    init(
+        loop: EventLoop, handler: any ControlHandler, log: LogSink,
+        onFileChange: @escaping @Sendable (String, LoopError?) -> Void
+    ) {
         self.loop = loop
+        self.onFileChange = onFileChange
         self.handler = handler
         self.log = log
     }
 
-    /// Listens on a Unix socket for this user and its group.
+    /// Listens on a Unix socket for this user and its group. Who asks what is wrong is served even when nothing else can be.
     func start(path: String) throws(LoopError) {
-        listener = try LoopListener(loop, on: SocketAddress(unixPath: path), mode: 0o660) { stream in
+        listener = try LoopListener(
+            loop, on: SocketAddress(unixPath: path), mode: 0o660, usesReserve: true,
+            onFileChange: { [onFileChange] in onFileChange(path, $0) }
+        ) { stream in
             self.assumeIsolated { $0.accept(stream) }
         }
     }

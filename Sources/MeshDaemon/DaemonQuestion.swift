@@ -20,6 +20,8 @@ struct DaemonQuestion {
                 return names.isEmpty
                     ? "no module runs in a process of its own\n" : "reset: \(names.joined(separator: ", "))\n"
             }
+        case .status:
+            return showStatus(try client.ask("status"))
         case .devices:
             let answer = try client.ask("devices")
             show(answer) { Self.table(devices: answer["devices"]?.arrayValue ?? []) }

@@ -27,6 +27,22 @@ enum Doctor {
         }
     }
 
+    /// What is wrong with the daemon itself.
+    static func findings(troubles: [JSONValue]) -> [DoctorFinding] {
+        troubles.map { trouble in
+            let time = DaemonQuestion.roughly(.milliseconds(trouble["for_ms"]?.intValue ?? 0))
+            let about = trouble["about"]?.stringValue ?? "", message = trouble["message"]?.stringValue ?? ""
+            if trouble["past"] == true {
+                return DoctorFinding(
+                    "daemon", .note, about, "\(message) (\(time) ago)", advice: "this note goes with the next restart")
+            }
+            return DoctorFinding(
+                "daemon", .problem, about, "\(message) (for \(time))",
+                advice:
+                    "the daemon goes on and tries again by itself; `meshhost listen --type daemon` tells when it works")
+        }
+    }
+
     /// What is wrong with the links of the daemon's devices.
     static func findings(devices: [JSONValue]) -> [DoctorFinding] {
         devices.map { finding(device: $0) }

@@ -14,6 +14,7 @@ extension HostCommand {
           modules reset [NAME]      let modules be started again that crashed too often
           modules verify [NAME|FILE]...    whether they may be loaded, and their digests; loads nothing
           module-test MODULE.so     try a module against the rules [module-test --help]
+          status                    how the daemon itself is, and what is wrong with it
           devices                   all devices with their links
           device NAME [VERB]        status | connect | disconnect | release [--for 10m] | reconnect
           clients                   who is connected to the shares
@@ -45,7 +46,7 @@ extension HostCommand {
           -h, --help                this text
 
         Data goes to stdout, diagnostics to stderr. Exit status: 0 ok, 64 usage, 69 no daemon or another
-        instance, not all could be applied, or doctor found a problem, 70 internal, 74 output, 77 permission,
+        instance, not all could be applied, or doctor or status found a problem, 70 internal, 74 output, 77 permission,
         78 configuration.
 
         """

@@ -101,7 +101,8 @@ extension HostCommand {
         ] + BridgeWords.names + AirWords.names
 
     private static let commandNames = [
-        "run", "check", "config", "modules", "devices", "device", "clients", "listen", "reload", "decode", "encode",
+        "run", "check", "config", "modules", "status", "devices", "device", "clients", "listen", "reload", "decode",
+        "encode",
         "bridge", "version", "help", "scan", "pair", "unpair", "doctor",
         "hci", ModuleTestOptions.word,
     ]
@@ -129,6 +130,7 @@ extension HostCommand {
             }
             if rest.first == "verify" { return .modulesVerify(Array(rest.dropFirst())) }
             return try alone(.modules, rest)
+        case "status": return try alone(.status, rest)
         case "devices": return try alone(.devices, rest)
         case "device": return try device(rest, time)
         case "clients": return try alone(.clients, rest)

@@ -12,6 +12,7 @@ enum HostCommand: Equatable {
     case modulesReset(String?)
     /// Names or files; empty: all.
     case modulesVerify([String])
+    case status
     case devices
     case device(name: String, DeviceVerb)
     case clients

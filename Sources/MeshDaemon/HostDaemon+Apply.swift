@@ -21,7 +21,10 @@ extension HostDaemon {
         let settings = config.devices.first { $0.name == device }.map(Self.sessionSettings) ?? RadioSessionSettings()
         let session = RadioSession(
             device: device, settings: settings, loop: loop, bus: bus, journal: running.journal, log: log,
-            wallClock: { .sinceEpoch }
+            wallClock: { .sinceEpoch },
+            onListenerChange: { [unowned self] path, error in
+                self.assumeIsolated { $0.socketChanged(path, error) }
+            }
         ) { [unowned self] in
             self.assumeIsolated { $0.nextClientID() }
         }

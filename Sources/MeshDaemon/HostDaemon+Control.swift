@@ -19,6 +19,8 @@ extension HostDaemon: ControlHandler {
         switch method {
         case "version":
             return Version.json
+        case "status":
+            return await ownStatus(coordinator)
         case "modules":
             let statuses = catalog.statuses(searchPath: config.daemon.modulePath)
             return ["schema": "meshhost.modules/1", "modules": .array(statuses.map(\.json))]

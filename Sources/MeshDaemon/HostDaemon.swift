@@ -23,6 +23,7 @@ actor HostDaemon {
         var coordinator: ReconnectionCoordinator
         var journal: MessageJournal
         var control: ControlServer
+        var reserve: DescriptorReserve
         var network: NetworkMonitor?
     }
 
@@ -45,6 +46,12 @@ actor HostDaemon {
     /// Devices whose last change could not be applied.
     var unapplied: Set<String> = []
     var lastClientID: UInt64 = 0
+    /// What is wrong with the daemon itself.
+    var troubles = TroubleBook()
+    let startedAt: Duration
+    /// Of links, for what they may tell of descriptors.
+    var linkFailures: EventSubscription?
+    var linkFailureTask: Task<Void, Never>?
     /// Until all is ready, or has failed to be.
     private(set) var starting: Task<MeshError?, Never>?
     /// The reload under way, and those that wait for it, in their order.
@@ -73,6 +80,7 @@ actor HostDaemon {
         self.config = config
         self.catalog = catalog
         self.logWriter = logWriter
+        startedAt = loop.now
         log = logWriter.sink
         notifier = SystemdNotifier(environment: environment)
         bus = EventBus(loop: loop, wallClock: { .sinceEpoch })
@@ -122,9 +130,13 @@ actor HostDaemon {
             loop: loop, events: bus, intents: intents, log: log, wallClock: { .sinceEpoch })
         let journal = try await MessageJournal.open(
             path: "\(state.path)/journal.db", settings: JournalSettings(config.journal), loop: loop, log: log)
-        let control = ControlServer(loop: loop, handler: self, log: log)
-        let running = Running(state: state, coordinator: coordinator, journal: journal, control: control)
+        let control = ControlServer(loop: loop, handler: self, log: log) { [unowned self] path, error in
+            self.assumeIsolated { $0.socketChanged(path, error) }
+        }
+        let running = Running(
+            state: state, coordinator: coordinator, journal: journal, control: control, reserve: loop.descriptorReserve)
         self.running = running
+        await watchTroubles(of: running)
         for status in catalog.statuses(searchPath: config.daemon.modulePath) where status.state != .found {
             moduleChanged(status)
         }
@@ -170,7 +182,9 @@ actor HostDaemon {
             var clients = 0
             for session in sessions.values { clients += await session.clientCount }
             let ready = links.count { $0.link.phase == .ready }
-            return "\(ready)/\(config.devices.count) devices ready, \(clients) clients"
+            let line = "\(ready)/\(config.devices.count) devices ready, \(clients) clients"
+            let wrong = troubles.all.filter { !$0.isPast }.map { "\($0.topic.rawValue): \($0.error.message)" }
+            return ([line] + wrong).joined(separator: "; ")
         }
     }
 
@@ -184,10 +198,13 @@ actor HostDaemon {
         }
     }
 
-    /// Tells the service manager when a link or a client comes or goes.
+    /// Tells the service manager when a link or a client comes or goes, and when something is wrong.
     private func reportStatus() {
         let changes = bus.subscribe(
-            EventFilter(types: ["link.ready", "link.down", "client.join", "client.leave"]), capacity: 1)
+            EventFilter(
+                types: [
+                    "link.ready", "link.down", "client.join", "client.leave", "daemon.trouble", "daemon.recovered",
+                ]), capacity: 1)
         statusChanges = changes
         statusTask = Task(executorPreference: loop.taskExecutor) { [notifier] in
             for await _ in changes { notifier.status(await self.status) }
@@ -237,6 +254,7 @@ actor HostDaemon {
         _ = await reloads.last?.value
         statusChanges?.cancel()
         await statusTask?.value
+        await forgetTroubles()
         for session in sessions.values { await session.closeShares() }
         shares = [:]
         if let running {

@@ -64,7 +64,7 @@ public struct HostProgram {
         case .doctor: return runDoctor()
         case .modulesVerify(let subjects): return verifyModules(subjects)
         case .controllerInfo(let controller): return runControllerInfo(controller)
-        case .modules, .modulesReset, .devices, .device, .clients, .listen, .reload: return askDaemon()
+        case .status, .modules, .modulesReset, .devices, .device, .clients, .listen, .reload: return askDaemon()
         }
     }
 
@@ -91,7 +91,7 @@ public struct HostProgram {
     private func runDaemon() -> ExitStatus {
         // Files the daemon makes are its own; a share's socket is given its mode by name.
         umask(0o077)
-        raiseDescriptorLimit()
+        ProcessDescriptors.raiseLimit()
         let logWriter = LogWriter(level: .notice, environment: environment)
         let loop = EventLoop()
         let catalog = ModuleCatalog(loop: loop, log: logWriter.sink)
@@ -137,14 +137,6 @@ public struct HostProgram {
     /// How the daemon ended. Sendable: written on the loop's thread, read by it after the loop has ended.
     private final class Outcome: @unchecked Sendable {
         var error: MeshError?
-    }
-
-    /// 1,000 links need more descriptors than the usual soft limit.
-    private func raiseDescriptorLimit() {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        limit.rlim_cur = limit.rlim_max
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     static func status(of error: MeshError) -> ExitStatus {

@@ -27,7 +27,13 @@ extension JournalDatabase {
         log(
             .error, "the message journal is damaged; a new one begins, without its messages and cursors",
             [("path", file.path), ("kept_as", file.corruptPath), ("found", "cannot \(cause.operation)")])
+        replaced = cause
         try openFile()
+    }
+
+    /// Writes as little as can be written, where nobody looks: whether it can.
+    func tryWriting() throws(JournalError) {
+        try connected().execute("PRAGMA user_version = \(JournalSchema.version)", "write the journal")
     }
 
     private func openFile() throws(JournalError) {

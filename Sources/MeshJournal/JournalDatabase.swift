@@ -35,6 +35,14 @@ final class JournalDatabase: @unchecked Sendable {
         var deliveries: [@Sendable () -> Void]
         /// The newest sequence numbers, by device.
         var heads: [String: Int64]
+        /// What the calls have shown of the file; nil: nothing, such as reads that succeed.
+        var storage: Storage?
+    }
+
+    /// What calls have shown of the file.
+    enum Storage: Sendable {
+        case wrote
+        case failed(JournalError)
     }
 
     let settings: JournalSettings
@@ -47,8 +55,12 @@ final class JournalDatabase: @unchecked Sendable {
     /// Messages after this one came while this object lived, which has been for the time since `openedAt`.
     var firstSequence: Int64 = 0
     let openedAt: Duration
+    /// Why a damaged file was set aside; nobody has asked yet.
+    var replaced: SQLiteError?
     /// How many transactions were tried.
     private(set) var transactions = 0
+    /// What the batch under way has shown of the file. One failure counts more than any number of successes.
+    private var storage: Storage?
     /// Whether a commit waits for the disk at present.
     private(set) var isSynchronous: Bool?
 
@@ -75,41 +87,56 @@ final class JournalDatabase: @unchecked Sendable {
     /// own, so that it fails by itself alone. Only where another program has the file locked they fail together: each would
     /// wait for it anew.
     func perform(_ operations: [JournalOperation]) -> Outcome {
-        guard operations.count > 1, operations.allSatisfy(\.isWrite) else {
-            return Outcome(deliveries: operations.map(alone), heads: heads)
-        }
+        storage = nil
         let deliveries: [@Sendable () -> Void]
-        do throws(JournalError) {
-            deliveries = try inTransaction(operations)
-        } catch .sqlite(let error) where error.isLock {
-            deliveries = operations.map { operation in { operation.fail(.sqlite(error)) } }
-        } catch {
+        if operations.count > 1, operations.allSatisfy(\.isWrite) {
+            deliveries = together(operations)
+        } else {
             deliveries = operations.map(alone)
         }
-        return Outcome(deliveries: deliveries, heads: heads)
+        return Outcome(deliveries: deliveries, heads: heads, storage: storage)
+    }
+
+    private func together(_ operations: [JournalOperation]) -> [@Sendable () -> Void] {
+        do throws(JournalError) {
+            let deliveries = try inTransaction(operations)
+            storage = .wrote
+            return deliveries
+        } catch .sqlite(let error) where error.isLock {
+            return operations.map { failure(of: $0, .sqlite(error)) }
+        } catch {
+            return operations.map(alone)
+        }
     }
 
     private func alone(_ operation: JournalOperation) -> @Sendable () -> Void {
         do throws(JournalError) {
             return try attempt(operation)
         } catch {
-            guard case .sqlite(let cause) = error, cause.isDamage else { return { operation.fail(error) } }
+            guard case .sqlite(let cause) = error, cause.isDamage else { return failure(of: operation, error) }
             // Found long after the start. What comes must be kept all the same: the radio has forgotten it.
             do throws(JournalError) {
                 try replaceDamaged(cause)
                 return try attempt(operation)
             } catch {
-                return { operation.fail(error) }
+                return failure(of: operation, error)
             }
         }
+    }
+
+    private func failure(of operation: JournalOperation, _ error: JournalError) -> @Sendable () -> Void {
+        if error.isOfStorage { storage = .failed(error) }
+        return { operation.fail(error) }
     }
 
     private func attempt(_ operation: JournalOperation) throws(JournalError) -> (@Sendable () -> Void) {
         guard file != nil else { throw .closed }
         // After a damage that could not be dealt with.
         if connection == nil { try open() }
-        if operation.isWrite { return try inTransaction([operation])[0] }
-        return try operation.run(self)
+        guard operation.isWrite else { return try operation.run(self) }
+        let delivery = try inTransaction([operation])[0]
+        if storage == nil { storage = .wrote }
+        return delivery
     }
 
     private func inTransaction(

@@ -35,4 +35,13 @@ enum JournalError: Error {
     case foreign
     /// It was closed.
     case closed
+
+    /// Whether it tells of the file, or what lies beneath it, rather than of the one call.
+    var isOfStorage: Bool {
+        switch self {
+        case .sqlite(let error): error.primaryCode != SQLITE_TOOBIG && error.primaryCode != SQLITE_CONSTRAINT
+        case .system, .notAFile, .inUse, .newerSchema, .foreign: true
+        case .closed: false
+        }
+    }
 }

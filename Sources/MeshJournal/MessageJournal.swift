@@ -37,6 +37,13 @@ public actor MessageJournal {
     private var queue: [JournalOperation] = []
     private var isWorking = false
     private var isClosed = false
+    private var health = JournalHealthStateMachine()
+    /// Made with the first failure.
+    private var retry: LoopTimer?
+    /// The last failure and the last damaged file, for who asks late.
+    private var failure: MeshError?
+    private var replacement: JournalEvent?
+    private var observer: (@Sendable (JournalEvent) -> Void)?
 
     private init(
         loop: EventLoop, path: String, database: JournalDatabase, heads: [String: Int64], isDurable: Bool,
@@ -70,14 +77,25 @@ public actor MessageJournal {
                 throw MeshError(error, path: path)
             }
         }
-        return MessageJournal(
+        let journal = MessageJournal(
             loop: loop, path: path, database: database, heads: heads, isDurable: settings.durability == .full,
             wallClock: wallClock)
+        await journal.noteReplacement()
+        return journal
+    }
+
+    /// Tells of what befalls the journal from now on, on the loop, and at once of what has befallen it.
+    public func observe(_ observer: @escaping @Sendable (JournalEvent) -> Void) {
+        self.observer = observer
+        if let replacement { observer(replacement) }
+        if let failure { observer(.failing(failure)) }
     }
 
     /// Does what was asked before, then closes the file. Later calls fail. Does nothing the second time.
     public func close() async {
         isClosed = true
+        retry = nil
+        observer = nil
         let end = enqueue(.read) { database in database.close() }
         // It can only have been closed already.
         _ = await end.get()
@@ -234,9 +252,52 @@ public actor MessageJournal {
         while let batch = nextBatch() {
             let outcome = await loop.blocking { [database] in database.perform(batch) }
             heads = outcome.heads
+            noteReplacement()
+            note(outcome.storage)
             for deliver in outcome.deliveries { deliver() }
         }
         isWorking = false
+    }
+
+    // MARK: Health
+
+    /// Between two calls of the database.
+    private func noteReplacement() {
+        guard let cause = database.replaced else { return }
+        database.replaced = nil
+        let event = JournalEvent.replaced(keptAs: path + ".corrupt", MeshError(.sqlite(cause), path: path))
+        replacement = event
+        observer?(event)
+    }
+
+    private func note(_ storage: JournalDatabase.Storage?) {
+        switch storage {
+        case .failed(let error):
+            let failure = MeshError(error, path: path)
+            self.failure = failure
+            if health.failed(now: loop.now) == .tell { observer?(.failing(failure)) }
+        case .wrote:
+            failure = nil
+            if health.wrote(now: loop.now) == .tell { observer?(.working) }
+        case nil:
+            break
+        }
+        armRetry()
+    }
+
+    private func armRetry() {
+        guard let deadline = health.nextDeadline, !isClosed else { return retry = nil }
+        let timer = retry ?? LoopTimer(loop)
+        retry = timer
+        timer.schedule(after: deadline - loop.now) { self.retryDue() }
+    }
+
+    private func retryDue() {
+        // What is under way shows the same, and a disk that does not answer must not be asked more and more.
+        if health.deadlineReached(now: loop.now) == .tryWriting, !isWorking {
+            _ = enqueue(.write(isDurable: isDurable)) { database throws(JournalError) in try database.tryWriting() }
+        }
+        armRetry()
     }
 
     /// What is done next: the calls at the head of the queue that are of one kind.

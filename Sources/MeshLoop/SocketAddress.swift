@@ -107,6 +107,11 @@ public struct SocketAddress: Sendable {
         return probe.withSockaddr { bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in6>.size)) } == 0
     }
 
+    /// How long what ``withSockaddr(_:)`` points to is; not for a Unix socket.
+    var length: socklen_t {
+        socklen_t(isIPv6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size)
+    }
+
     func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>) -> Result) -> Result {
         withUnsafePointer(to: storage) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1, body) }
     }

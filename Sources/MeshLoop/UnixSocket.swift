@@ -30,12 +30,13 @@ enum UnixSocket {
         }
     }
 
-    /// A descriptor that is bound to a new file at the path. A file that nobody listens on any more is replaced.
-    static func bind(_ path: String, mode: UInt32) throws(LoopError) -> Int32 {
+    /// A descriptor that is bound to a new file at the path. A file that nobody listens on any more is replaced if
+    /// `replacesStale`; any other that is there is an error.
+    static func bind(_ path: String, mode: UInt32, replacesStale: Bool) throws(LoopError) -> Int32 {
         let operation = "bind \(path)"
         let descriptor = try make(operation)
         do throws(LoopError) {
-            try removeStale(path, operation)
+            if replacesStale, try isDeserted(path, operation) { unlink(path) }
             // The file must never be more open than asked for, not even for a moment.
             let mask = umask(mode_t(0o777 & ~mode))
             let failure = try withAddress(of: path, operation) { Glibc.bind(descriptor, $0, $1) == 0 ? 0 : errno }
@@ -48,14 +49,9 @@ enum UnixSocket {
         return descriptor
     }
 
-    private static func make(_ operation: String) throws(LoopError) -> Int32 {
-        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-        let descriptor = socket(AF_UNIX, type, 0)
-        if descriptor < 0 { throw LoopError(status: -errno, operation: operation) }
-        return descriptor
-    }
-
-    private static func removeStale(_ path: String, _ operation: String) throws(LoopError) {
+    /// Whether there is a socket's file at the path on which nobody listens. Throws where there is another file, or somebody
+    /// who does.
+    static func isDeserted(_ path: String, _ operation: String) throws(LoopError) -> Bool {
         let probe = try make(operation)
         defer { close(probe) }
         // The length is judged before the file: what a path that is cut would name is nobody's.
@@ -66,14 +62,21 @@ enum UnixSocket {
             return Glibc.connect(probe, address, length) == 0 ? 0 : errno
         }
         switch failure {
-        case nil: return
-        case ECONNREFUSED?: unlink(path)
+        case nil: return false
+        case ECONNREFUSED?: return true
         case ENOTSOCK?:
             throw LoopError(kind: .addressInUse, operation: operation, detail: "a file that is no socket is there")
         // EAGAIN as well: somebody listens, and has no room for more connections (unix(7)).
         default:
             throw LoopError(kind: .addressInUse, operation: operation, detail: "another process listens there")
         }
+    }
+
+    private static func make(_ operation: String) throws(LoopError) -> Int32 {
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_UNIX, type, 0)
+        if descriptor < 0 { throw LoopError(status: -errno, operation: operation) }
+        return descriptor
     }
 }
 

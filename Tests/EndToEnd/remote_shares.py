@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import time
 
-from companion import GET_STATS, Client, app_start
+from companion import GET_STATS, GET_TIME, Client, app_start
 from harness import PATIENCE
 from host import Host, equal, eventually, mock, share
 from patient_meshcore import connect
@@ -192,6 +192,17 @@ async def who_says_nothing_has_ten_seconds(rig):
     took = time.monotonic() - begin
     assert took > 9, f"it took {took:.1f} s"
     await remote.host.events.event("client.refused", where=lambda each: each["data"]["reason"] == "timeout")
+
+
+async def wrong_proofs_of_one_program_keep_out_no_others(rig):
+    remote = await Remote(rig).start(tls=False)
+    stale = [await remote.client(context=None) for _ in range(5)]
+    for client in stale:                                  # one of 32 that are waited for; told so late in the end
+        equal(await client.prove("alice", "an old secret of hers"), REFUSED)
+    for name in ("alice", "bot"):
+        client = await remote.client(name, context=None)
+        equal((await client.ask(GET_TIME))[0], 9, f"{name} from the same address")
+    equal(await remote.denied(), 5)
 
 
 async def a_place_in_the_messages_goes_with_the_token(rig):

@@ -13,7 +13,8 @@ struct HostCommandTests {
 
     @Test(arguments: [
         ("run", HostCommand.run), ("check", .check), ("config show", .configShow), ("config schema", .configSchema),
-        ("modules", .modules), ("modules list", .modules), ("devices", .devices), ("clients", .clients),
+        ("modules", .modules), ("modules list", .modules), ("status", .status), ("devices", .devices),
+        ("clients", .clients),
         ("device roof", .device(name: "roof", .status)), ("device roof status", .device(name: "roof", .status)),
         ("device roof connect", .device(name: "roof", .connect)),
         ("device roof disconnect", .device(name: "roof", .disconnect)),
@@ -161,7 +162,7 @@ struct HostCommandTests {
 
     @Test func `every command stands in the help`() {
         for word in [
-            "run", "check", "config show", "modules", "devices", "device NAME", "clients", "listen", "reload",
+            "run", "check", "config show", "modules", "status", "devices", "device NAME", "clients", "listen", "reload",
             "scan", "pair DEVICE", "unpair DEVICE", "doctor", "module-test MODULE.so",
             "bridge", "decode companion", "decode packet", "decode lpp", "decode hci|att|smp", "decode btsnoop",
             "encode companion", "encode packet",

@@ -117,15 +117,49 @@ struct TokenTests {
         }
     }
 
-    @Test func `after three failures nobody from there is listened to`() async throws {
+    @Test func `a program of this machine that fails again and again is told so late, and is in nobody's way`()
+        async throws
+    {
         try await Self.run { bench in
             for _ in 0..<3 {
                 let client = try await bench.client()
                 #expect(try await client.prove("alice", "a wrong secret") == Self.failed)
+                #expect(await client.next() == nil)
             }
-            let client = try await bench.client()
-            #expect(await client.next() == nil)
+            let begin = bench.loop.now
+            let wrong = try await bench.client()
+            let question = try #require(try await wrong.ask(ShareProof.nameFrame("alice".utf8)))
+            let nonce = try #require(ShareProof.nonce(in: question))
+            let code = try ShareProof.code(secret: "a wrong secret", nonce: nonce, name: Array("alice".utf8))
+            try await wrong.send(ShareProof.codeFrame(code))
+            // The same token, from the same user, while that one waits.
+            let right = try await bench.client()
+            #expect(try await right.prove("alice", Self.secret) == Self.accepted)
+            #expect(try await right.ask(Self.getCore) == Self.core)
+            #expect(bench.loop.now - begin < FailedProofs.lateness)
+            #expect(await wrong.next() == Self.failed)
+            #expect(bench.loop.now - begin >= FailedProofs.lateness)
+            #expect(await wrong.next() == nil)
             #expect(await bench.session.counters.left[.denied] == 4)
+        }
+    }
+
+    @Test func `one that leaves before it is told so leaves nothing behind`() async throws {
+        try await Self.run { bench in
+            for _ in 0..<3 {
+                let client = try await bench.client()
+                _ = try await client.prove("alice", "a wrong secret")
+            }
+            // Of refusals that follow each other only one a second is told of.
+            try await bench.loop.sleep(for: .seconds(2))
+            let client = try await bench.client()
+            let refused = try await bench.event("client.refused") {
+                _ = try await client.ask(ShareProof.nameFrame("alice".utf8))
+                try await client.send(ShareProof.codeFrame([UInt8](repeating: 0, count: 32)))
+                await client.close()
+            }
+            #expect(refused.data["reason"] == "proof")
+            #expect(await !bench.session.hasEntrants)
         }
     }
 
@@ -253,6 +287,9 @@ struct TokenTests {
 }
 
 extension RadioSession {
+    /// Whether anybody is waited for that is no client yet.
+    fileprivate var hasEntrants: Bool { !entrants.isEmpty }
+
     /// Has the timer of a connection that is no client yet fire before its time; whether it is set again. Nil: there is no
     /// such connection.
     fileprivate var isWatchedAfterAnEarlyTimer: Bool? {

@@ -13,7 +13,7 @@ enum Refusal: String {
     case timeout
     /// Others came after it, more than can be waited for.
     case crowd
-    /// Too many proofs of its network have failed.
+    /// Too many proofs of its network, or of this token from there, have failed.
     case barred
 
     var leaveReason: LeaveReason { self == .full ? .refused : .denied }

@@ -28,8 +28,8 @@ final class ShareClient {
     /// may come from anywhere.
     var identityAddress: String { token == nil ? address : "" }
     private let address: String
-    /// What one peer cannot choose by itself; see ``FailedProofs``.
-    let network: String
+    /// Where it comes from, for ``FailedProofs``.
+    let origin: FailedProofs.Origin
     private let stream: ShareStream
     private let stuckTimeout: Duration
     private let stuckTimer: LoopTimer
@@ -99,12 +99,13 @@ final class ShareClient {
         if let credentials = stream.peerCredentials {
             peer = "pid \(credentials.pid) uid \(credentials.uid)"
             address = "uid \(credentials.uid)"
-            network = address
+            origin = FailedProofs.Origin(network: address, isLocal: true)
         } else {
             let peerAddress = stream.peerAddress
             peer = peerAddress?.description ?? "unknown"
             address = peerAddress?.host ?? ""
-            network = peerAddress?.network ?? ""
+            origin = FailedProofs.Origin(
+                network: peerAddress?.network ?? "", isLocal: peerAddress?.isLoopback ?? false)
         }
     }
 

@@ -42,7 +42,7 @@ extension RadioSession {
 
     /// A connection came that has something to show first.
     func enter(_ connection: ShareClient, _ settings: ShareSettings) {
-        if shares[connection.share]?.failures.isBarred(connection.network, now: loop.now) == true {
+        if shares[connection.share]?.failures.isBarred(connection.origin, now: loop.now) == true {
             return refuse(connection, .barred)
         }
         let others = entrants.values.filter { $0.connection.share == connection.share }
@@ -89,7 +89,12 @@ extension RadioSession {
         guard let tokens = shares[connection.share]?.settings.tokens else { return }
         switch entrant.access?.frameReceived(frame) ?? .ignore {
         case .drawChallenge(let name):
-            challenge(entrant, name: name, tokens.first { name == Array($0.name.utf8) })
+            let token = tokens.first { name == Array($0.name.utf8) }
+            let failures = shares[connection.share]?.failures
+            if failures?.isBarred(connection.origin, token: token?.name, now: loop.now) == true {
+                return turnAway(entrant, .barred)
+            }
+            challenge(entrant, name: name, token)
         case .admit(_, let reply):
             // The token may have been taken away since its code was asked for, or have another secret. Nobody guesses here.
             guard let token = entrant.token, tokens.contains(token) else {
@@ -99,9 +104,18 @@ extension RadioSession {
             send(reply, to: connection)
             admit(entrant, token)
         case .refuse(let reply, let isFailure):
-            send(reply, to: connection)
-            if isFailure { _ = shares[connection.share]?.failures.failed(connection.network, now: loop.now) }
-            turnAway(entrant, .proof)
+            guard isFailure,
+                let lateness = shares[connection.share]?.failures.failed(
+                    connection.origin, token: entrant.token?.name, now: loop.now), lateness > .zero
+            else {
+                send(reply, to: connection)
+                return turnAway(entrant, .proof)
+            }
+            // It keeps its place among those that are waited for, so it can be no crowd by asking again.
+            entrant.timer.schedule(after: lateness) { [unowned entrant] in
+                self.send(reply, to: connection)
+                self.turnAway(entrant, .proof)
+            }
         case .ignore:
             break
         }

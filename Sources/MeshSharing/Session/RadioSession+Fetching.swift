@@ -64,7 +64,8 @@ extension RadioSession {
                 }
             } while fetching.radioIsEmpty()
         } catch {
-            log(error.code == .storageFailed ? .error : .debug, "messages were not fetched", [("error", "\(error)")])
+            // A journal that fails tells so itself, once.
+            log(.debug, "messages were not fetched", [("error", "\(error)")])
         }
         fetching.ended(now: loop.now)
         for client in clients.values.sorted(by: { $0.id < $1.id }) {
@@ -121,6 +122,16 @@ extension RadioSession {
         newest = entry
     }
 
+    // MARK: A journal that failed
+
+    /// The journal takes messages again: the one that it did not take, then those that the radio has kept. Clients that have
+    /// no place yet, since it could not be looked up, are told to ask.
+    public func journalWorksAgain() {
+        fetchMessages()
+        let waiting = clients.values.filter { $0.membership == nil }.sorted { $0.id < $1.id }
+        for client in waiting { push(client, Data([PushCode.messageWaiting.rawValue])) }
+    }
+
     // MARK: Echo
 
     /// Other clients get a channel message that this one sent, as from the radio itself, if their share wants it: the
@@ -149,7 +160,7 @@ extension RadioSession {
                 if client.membership?.identity.description != origin { tellOfMessages(client) }
             }
         } catch {
-            log(.error, "an echo could not be stored", [("error", "\(error)")])
+            log(.info, "an echo could not be stored", [("error", "\(error)")])
         }
     }
 

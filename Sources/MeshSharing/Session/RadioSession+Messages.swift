@@ -66,7 +66,7 @@ extension RadioSession {
             answer(client, frame)
             armTimer()
         } catch {
-            log(.error, "a client's message could not be read", [("error", "\(error)")])
+            log(.info, "a client's message could not be read", [("error", "\(error)")])
             // It is read again from the cursor on.
             clients[id]?.membership?.ahead = []
             if let client = clients[id] { answer(client, CompanionFrame.error(.fileError)) }

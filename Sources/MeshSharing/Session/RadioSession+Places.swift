@@ -75,7 +75,7 @@ extension RadioSession {
                 slot = current
             }
         } catch {
-            log(.error, "a client's place in the messages is not known", [("error", "\(error)")])
+            log(.info, "a client's place in the messages is not known", [("error", "\(error)")])
         }
     }
 
@@ -167,7 +167,7 @@ extension RadioSession {
             try await journal.setCursor(
                 membership.confirmed, of: membership.identity, device: device, rewinding: true)
         } catch {
-            log(.error, "a client's place in the messages could not be stored", [("error", "\(error)")])
+            log(.info, "a client's place in the messages could not be stored", [("error", "\(error)")])
         }
     }
 
@@ -188,7 +188,7 @@ extension RadioSession {
             try await journal.setCursor(old.cursor, of: identity, device: device, rewinding: true)
             try await journal.forgetCursor(of: old.identity, device: device)
         } catch {
-            log(.error, "a client's place in the messages could not be stored", [("error", "\(error)")])
+            log(.info, "a client's place in the messages could not be stored", [("error", "\(error)")])
         }
     }
 

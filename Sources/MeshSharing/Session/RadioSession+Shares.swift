@@ -18,8 +18,11 @@ extension RadioSession {
         var listeners: [LoopListener] = []
         for address in settings.addresses {
             do throws(LoopError) {
+                let onFileChange = onListenerChange.map { tell in
+                    { (error: LoopError?) in tell(address.description, error) }
+                }
                 listeners.append(
-                    try LoopListener(loop, on: address) { stream in
+                    try LoopListener(loop, on: address, onFileChange: onFileChange) { stream in
                         self.assumeIsolated { $0.clientConnected(stream, share: number) }
                     })
             } catch {

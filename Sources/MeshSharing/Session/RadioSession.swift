@@ -41,6 +41,7 @@ public actor RadioSession {
     let journal: MessageJournal
     let log: LogSink
     let wallClock: @Sendable () -> Duration
+    let onListenerChange: (@Sendable (String, LoopError?) -> Void)?
 
     // What decides.
     var lane: CommandLaneStateMachine
@@ -109,10 +110,12 @@ public actor RadioSession {
     private let encoder = CompanionFrameEncoder(marker: .fromRadio, ceiling: CompanionFraming.largestCeiling)
 
     /// A session without a link and without shares. `nextClientID` numbers clients over all sessions of the daemon; it
-    /// is called on the loop. `wallClock` tells the time since 1970.
+    /// is called on the loop. `wallClock` tells the time since 1970. `onListenerChange` is told on the loop that the file of
+    /// a share's socket has gone, by its path, and without an error that it is back.
     public init(
         device: String, settings: RadioSessionSettings = RadioSessionSettings(), loop: EventLoop, bus: EventBus,
         journal: MessageJournal, log: LogSink, wallClock: @escaping @Sendable () -> Duration,
+        onListenerChange: (@Sendable (String, LoopError?) -> Void)? = nil,
         nextClientID: sending @escaping () -> UInt64
     ) {
         self.device = device
@@ -122,6 +125,7 @@ public actor RadioSession {
         self.journal = journal
         self.log = log.adding([("device", device)])
         self.wallClock = wallClock
+        self.onListenerChange = onListenerChange
         self.nextClientID = nextClientID
         lane = CommandLaneStateMachine(configuration: settings.lane)
         meshRequests = MeshRequestStateMachine(configuration: settings.meshRequests)
