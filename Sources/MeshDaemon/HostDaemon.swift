@@ -46,7 +46,7 @@ actor HostDaemon {
     var unapplied: Set<String> = []
     var lastClientID: UInt64 = 0
     /// Until all is ready, or has failed to be.
-    private(set) var starting: Task<MeshError?, Never>?
+    private(set) var starting: Task<StartFailure?, Never>?
     /// The reload under way, and those that wait for it, in their order.
     var reloads: [Task<ReloadOutcome, Never>] = []
     /// SIGHUP came and its reload has not begun.
@@ -79,9 +79,13 @@ actor HostDaemon {
     }
 
     /// Runs until SIGTERM, SIGINT or ``stop()``. Throws what kept it from being ready; nothing is left running then.
-    func run() async throws(MeshError) {
+    func run() async throws(StartFailure) {
         // First of all: from here on a signal ends the daemon in an orderly way, however far the start has come.
-        try watchSignals()
+        do throws(MeshError) {
+            try watchSignals()
+        } catch {
+            throw StartFailure(errors: [error])
+        }
         let starting = Task(executorPreference: loop.taskExecutor) { await self.startFailure() }
         self.starting = starting
         let failure = await starting.value
@@ -113,33 +117,22 @@ actor HostDaemon {
 
     // MARK: Start
 
-    private func start() async throws(MeshError) {
-        let state = try StateDirectory(config.daemon.stateDirectory)
-        catalog.onChange = { self.moduleChanged($0) }
-        catalog.onCrash = { self.moduleCrashed($0) }
-        let intents = try await IntentStore.open(directory: state.path, loop: loop, log: log)
-        let coordinator = ReconnectionCoordinator(
-            loop: loop, events: bus, intents: intents, log: log, wallClock: { .sinceEpoch })
-        let journal = try await MessageJournal.open(
-            path: "\(state.path)/journal.db", settings: JournalSettings(config.journal), loop: loop, log: log)
-        let control = ControlServer(loop: loop, handler: self, log: log)
-        let running = Running(state: state, coordinator: coordinator, journal: journal, control: control)
+    private func start() async throws(StartFailure) {
+        let running: Running
+        do throws(MeshError) {
+            running = try await openState()
+        } catch {
+            throw StartFailure(errors: [error])
+        }
         self.running = running
         for status in catalog.statuses(searchPath: config.daemon.modulePath) where status.state != .found {
             moduleChanged(status)
         }
         // Listeners first: a client that comes early waits for its radio, not for its port.
-        for device in config.devices where device.deviceProtocol == .companion {
-            _ = session(for: device.name, running)
-        }
-        for share in config.shares { try await openShare(share, running) }
-        do throws(LoopError) {
-            try await control.start(path: config.daemon.controlSocket)
-        } catch {
-            throw MeshError(control: error, path: config.daemon.controlSocket)
-        }
+        let errors = await openListeners(running)
+        if !errors.isEmpty { throw StartFailure(errors: errors) }
         for device in config.devices { await addDevice(device, running) }
-        self.running?.network = NetworkMonitor.watch(loop: loop, coordinator: coordinator, log: log)
+        self.running?.network = NetworkMonitor.watch(loop: loop, coordinator: running.coordinator, log: log)
         if isStopping { return }
         log(.notice, "ready", [("devices", "\(config.devices.count)"), ("shares", "\(shares.count)")])
         bus.publish(
@@ -149,6 +142,41 @@ actor HostDaemon {
         ProcessMemory.releaseCode()
         feedWatchdog()
         if notifier.isActive { reportStatus() }
+    }
+
+    /// What must survive a restart, as it was left.
+    private func openState() async throws(MeshError) -> Running {
+        let state = try StateDirectory(config.daemon.stateDirectory)
+        catalog.onChange = { self.moduleChanged($0) }
+        catalog.onCrash = { self.moduleCrashed($0) }
+        let intents = try await IntentStore.open(directory: state.path, loop: loop, log: log)
+        let coordinator = ReconnectionCoordinator(
+            loop: loop, events: bus, intents: intents, log: log, wallClock: { .sinceEpoch })
+        let journal = try await MessageJournal.open(
+            path: "\(state.path)/journal.db", settings: JournalSettings(config.journal), loop: loop, log: log)
+        let control = ControlServer(loop: loop, handler: self, log: log)
+        return Running(state: state, coordinator: coordinator, journal: journal, control: control)
+    }
+
+    /// All shares and the control socket; what could not be opened, all of it.
+    private func openListeners(_ running: Running) async -> [MeshError] {
+        for device in config.devices where device.deviceProtocol == .companion {
+            _ = session(for: device.name, running)
+        }
+        var errors: [MeshError] = []
+        for share in config.shares where !isStopping {
+            do throws(MeshError) {
+                try await openShare(share, running)
+            } catch {
+                errors.append(error)
+            }
+        }
+        do throws(LoopError) {
+            try await running.control.start(path: config.daemon.controlSocket)
+        } catch {
+            errors.append(MeshError(control: error, path: config.daemon.controlSocket))
+        }
+        return errors
     }
 
     private func watchSignals() throws(MeshError) {
@@ -175,8 +203,8 @@ actor HostDaemon {
     }
 
     /// Starts; what kept it from being ready, or nil.
-    private func startFailure() async -> MeshError? {
-        do throws(MeshError) {
+    private func startFailure() async -> StartFailure? {
+        do throws(StartFailure) {
             try await start()
             return nil
         } catch {
