@@ -17,6 +17,11 @@ extension StartExamination {
     // MARK: State
 
     mutating func examineState(_ path: String, _ requirement: ConfigRequirement) {
+        if let otherUser {
+            return find(
+                .stateFolderUnusable, Self.stateKey, requirement, "\(path) belongs to uid \(otherUser)",
+                advice: "ask as that user, or as root", verdict: .unseen)
+        }
         do throws(SystemError) {
             guard let facts = try PathFacts(path) else { return try examineBirthplace(of: path, requirement) }
             guard facts.kind == .folder else { return refuseState(requirement, "\(path) is not a folder") }

@@ -22,6 +22,8 @@ struct StartExamination {
     let environment: [String: String]
     /// Folders below it, and itself, are made before they are needed.
     private let stateFolder: String?
+    /// Whose service it is that somebody else asks about; nil where the daemon's user asks, or nobody knows who that is.
+    let otherUser: uid_t?
     private(set) var findings: [StartFinding] = []
 
     /// Looks at all of it.
@@ -32,7 +34,16 @@ struct StartExamination {
             requirements.lazy.compactMap { requirement in
                 if case .stateFolder(let path) = requirement.thing { path } else { nil }
             }.first
+        otherUser = purpose == .check ? stateFolder.flatMap(Self.otherUser) : nil
         for requirement in requirements { examine(requirement) }
+    }
+
+    /// The owner of a state folder that this user could not be the daemon with.
+    private static func otherUser(of folder: String) -> uid_t? {
+        guard let facts = try? PathFacts(folder), facts.owner != geteuid() else { return nil }
+        // A folder of root's may be lent to a group.
+        if facts.owner == 0, PathFacts.obstacle(to: W_OK | X_OK, folder) == nil { return nil }
+        return facts.owner
     }
 
     private mutating func examine(_ requirement: ConfigRequirement) {
@@ -60,6 +71,9 @@ struct StartExamination {
         at position: SourcePosition? = nil, _ reason: String, advice: String? = nil, isPermission: Bool = false,
         verdict: Verdict = .unusable
     ) {
+        // What this user may not do the daemon's may.
+        let isUnknown = isPermission && otherUser != nil
+        let verdict = isUnknown ? .unseen : verdict
         let isHarmless = verdict == .doubtful || verdict == .unseen
         findings.append(
             StartFinding(
