@@ -150,7 +150,7 @@ public enum ConfigSchema {
         static let adapter = ConfigKey.text(
             "adapter", type: "text",
             help:
-                "The local hardware that the link goes through, such as hci0; the module gets it as its option adapter.",
+                "The local hardware that the link goes through, such as hci0, for modules with an option adapter.",
             rule: .notEmpty)
         static let section = SectionSpec(
             "[[device]]",

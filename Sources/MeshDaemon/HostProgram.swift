@@ -95,13 +95,13 @@ public struct HostProgram {
         let logWriter = LogWriter(level: .notice, environment: environment)
         let loop = EventLoop()
         let catalog = ModuleCatalog(loop: loop, log: logWriter.sink)
-        let reading = source.read(catalog)
-        for diagnostic in reading.diagnostics {
+        let examined = self.examined(source.read(catalog), for: .start)
+        for diagnostic in examined.diagnostics {
             Terminal.complain(diagnostic.rendered(), waitingAtMost: Self.patience)
         }
-        guard let config = reading.config else {
+        guard let config = examined.config else {
             try? loop.shutDown()
-            return .configuration
+            return examined.status
         }
         logWriter.setLevel(config.daemon.logLevel)
         let daemon = HostDaemon(
@@ -110,10 +110,10 @@ public struct HostProgram {
         // The task starts on the loop and ends with it: `run` waits for both.
         _ = daemon.assumeIsolated { daemon in
             Task(executorPreference: daemon.loop.taskExecutor) { [outcome] in
-                do throws(MeshError) {
+                do throws(StartFailure) {
                     try await daemon.run()
                 } catch {
-                    outcome.error = error
+                    outcome.failure = error
                 }
                 daemon.loop.stop()
             }
@@ -125,9 +125,11 @@ public struct HostProgram {
             logWriter.sink(.warning, "not everything was closed", [("handles", error.detail)])
         }
         var status = ExitStatus.ok
-        if let error = outcome.error {
-            Terminal.complain("meshhost: \(error.message)", waitingAtMost: Self.patience)
-            status = Self.status(of: error)
+        if let failure = outcome.failure {
+            for error in failure.errors {
+                Terminal.complain("meshhost: \(error.message)", waitingAtMost: Self.patience)
+            }
+            status = failure.status
         }
         // All that matters is closed and written; `exit` would wait until the resolver gives up.
         if loop.hasUnfinishedWork { _exit(status.rawValue) }
@@ -136,7 +138,7 @@ public struct HostProgram {
 
     /// How the daemon ended. Sendable: written on the loop's thread, read by it after the loop has ended.
     private final class Outcome: @unchecked Sendable {
-        var error: MeshError?
+        var failure: StartFailure?
     }
 
     static func status(of error: MeshError) -> ExitStatus {
@@ -152,22 +154,6 @@ public struct HostProgram {
     }
 
     // MARK: Without a daemon
-
-    private func check() -> ExitStatus {
-        let reading = withCatalog { source.read($0) }
-        if options.isJSON {
-            Terminal.write([
-                "schema": "meshhost.check/1", "ok": .bool(reading.config != nil),
-                "diagnostics": .array(reading.diagnostics.map(\.json)),
-            ])
-        } else {
-            if !reading.diagnostics.isEmpty { Terminal.complain(reading.diagnostics.rendered()) }
-            if let config = reading.config, !options.isQuiet {
-                Terminal.write("ok: \(config.devices.count) devices, \(config.shares.count) shares\n")
-            }
-        }
-        return reading.config == nil ? .configuration : .ok
-    }
 
     private func showConfig() -> ExitStatus {
         let reading = withCatalog { source.read($0) }

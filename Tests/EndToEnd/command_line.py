@@ -154,24 +154,12 @@ async def without_permission_commands_end_with_77(rig):
         for folder in (host.folder, rig.scratch.name):
             os.chmod(folder, 0o755)
         os.chmod(host.control, 0o600)
-        status, err = await _as_nobody(host, "devices")
+        status, _, err = await host.as_nobody("devices")
     else:
         os.chmod(host.control, 0o000)
         status, _, err = await host.cli("devices")
     equal(status, 77, err)
     assert host.control in err, err
-
-
-async def _as_nobody(host, *words):
-    """Run a command as a user who may do nothing. The program is opened before: that user cannot reach it."""
-    program = os.open(host.binary, os.O_RDONLY)
-    child = await asyncio.create_subprocess_exec(
-        host.binary, *words, executable=f"/proc/self/fd/{program}", pass_fds=[program], user=65534, group=65534,
-        extra_groups=[], stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, env={**os.environ, **host.environment()})
-    os.close(program)
-    _, err = await asyncio.wait_for(child.communicate(), PATIENCE)
-    return child.returncode, err.decode()
 
 
 async def a_missing_configuration_ends_with_78(rig):
