@@ -119,7 +119,9 @@ struct ControlClient: ~Copyable {
 
     private static func setPatience(of descriptor: Int32, _ option: Int32, _ time: Duration) {
         let milliseconds = Int(time.milliseconds)
-        var value = timeval(tv_sec: milliseconds / 1_000, tv_usec: milliseconds % 1_000 * 1_000)
+        var value = timeval()
+        value.tv_sec = milliseconds / 1_000
+        value.tv_usec = milliseconds % 1_000 * 1_000
         setsockopt(descriptor, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<timeval>.size))
     }
 
