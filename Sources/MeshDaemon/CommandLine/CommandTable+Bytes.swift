@@ -84,7 +84,7 @@ extension CommandTable {
             words: ["encode", "lpp"], operands: "JSON", operandCount: 1...(.max),
             summary: "the bytes of an array of sensor readings",
             ownOptions: [.json],
-            examples: [#"encode lpp '[{"channel": 1, "type": "temperature", "value": 25.5}]'"#],
+            examples: [#"encode lpp '[{"channel": 1, "type":"temperature", "value": 25.5}]'"#],
             make: { .encode(.lpp, json: $0.operands.joined(separator: " ")) }),
     ]
 
