@@ -205,14 +205,14 @@ public struct HostProgram {
             }
             return .ok
         } catch {
-            Terminal.complain("meshhost: \(error.message)")
+            Terminal.complain(error)
             return .usage
         }
     }
 
     private func encode(_ subject: HostCommand.DecodeSubject, _ json: String) -> ExitStatus {
-        do {
-            let (member, bytes) = try Encoding.bytes(of: JSONValue(parsing: Data(json.utf8)), subject)
+        do throws(UsageError) {
+            let (member, bytes) = try Encoding.bytes(of: json, subject)
             let hex = CompanionFrame.hex(bytes)
             options.isJSON
                 ? Terminal.write([
@@ -221,7 +221,7 @@ public struct HostProgram {
                 : Terminal.write(hex + "\n")
             return .ok
         } catch {
-            Terminal.complain("meshhost: \((error as? MeshError)?.message ?? "\(error)")")
+            Terminal.complain(error)
             return .usage
         }
     }

@@ -18,7 +18,7 @@ extension CommandTable {
                 .json,
             ],
             hints: ["--jsonl": "each frame is a line of JSON already"],
-            examples: ["decode companion 3e03000c8000", "decode companion 8c0001020304 --request 32...07"],
+            examples: ["decode companion 3e03000c8000", "decode companion 88f8ab150011c3c1354d619bae9590e4d177db7eeaf982f5bdcf --channel '#bot'"],
             make: { .decode(.companion, hex: $0.operands.joined(), DecodeOptions($0)) }),
         CommandSyntax(
             words: ["decode", "packet"], operands: "HEX...", operandCount: 1...(.max),
@@ -33,6 +33,9 @@ extension CommandTable {
         CommandSyntax(
             words: ["decode", "lpp"], operands: "HEX...", operandCount: 1...(.max),
             summary: "what sensor readings (Cayenne LPP) say",
+            details: """
+                A line each. Where they cannot be read any further, the last line has the error and the bytes from there on.
+                """,
             ownOptions: [.json], examples: ["decode lpp 016700ff"],
             make: { .decode(.lpp, hex: $0.operands.joined(), DecodeOptions($0)) }),
         CommandSyntax(
@@ -78,7 +81,7 @@ extension CommandTable {
                 From its fields, as `decode packet` shows them.
                 """,
             ownOptions: [.json],
-            examples: [#"encode packet '{"route": "flood", "payload_type": "advert", "payload": "00"}'"#],
+            examples: [#"encode packet '{"header": 21, "path_byte": 0, "path": "", "payload": "ca78b9ab0775"}'"#],
             make: { .encode(.packet, json: $0.operands.joined(separator: " ")) }),
         CommandSyntax(
             words: ["encode", "lpp"], operands: "JSON", operandCount: 1...(.max),
