@@ -22,14 +22,11 @@ public struct HostProgram {
         if words.first == ModuleRunner.word { return ModuleRunner.run(Array(words.dropFirst())) }
         if words.first == TrialProcess.word { return TrialProcess.run() }
         Terminal.openMissingDescriptors()
-        if words.first == ModuleTestOptions.word {
-            return ModuleTestProgram.run(Array(words.dropFirst()), environment: environment).rawValue
-        }
         do throws(UsageError) {
             let (command, options) = try HostCommand.parse(words)
             return HostProgram(options: options, command: command, environment: environment).run().rawValue
         } catch {
-            Terminal.complain("meshhost: \(error.message)\ntry `meshhost help`")
+            Terminal.complain(error)
             return ExitStatus.usage.rawValue
         }
     }
@@ -37,6 +34,10 @@ public struct HostProgram {
     private func run() -> ExitStatus {
         // A client that goes away is an error of one write, not the end of the program.
         signal(SIGPIPE, SIG_IGN)
+        // Modules are tried with the signals that a host has.
+        if case .moduleTest(let test) = command {
+            return ModuleTestProgram(options: test, environment: environment).run()
+        }
         // Nor is a file that has reached a limit.
         signal(SIGXFSZ, SIG_IGN)
         switch command {
@@ -50,8 +51,11 @@ public struct HostProgram {
             options.isJSON
                 ? Terminal.write(Version.json) : Terminal.write("meshhost \(Version.text), module ABI \(Version.abi)\n")
             return .ok
-        case .help:
-            Terminal.write(HostCommand.usage)
+        case .help(let topic):
+            Terminal.write(CommandHelp.text(topic))
+            return .ok
+        case .completion(let shell):
+            Terminal.write(CommandCompletion.script(shell))
             return .ok
         case .decode(let subject, let hex, let wishes): return decode(subject, hex, wishes)
         case .decodeBluetooth(let subject, let hex, let wishes): return decodeBluetooth(subject, hex, wishes)
@@ -64,7 +68,7 @@ public struct HostProgram {
         case .doctor: return runDoctor()
         case .modulesVerify(let subjects): return verifyModules(subjects)
         case .controllerInfo(let controller): return runControllerInfo(controller)
-        case .status, .modules, .modulesReset, .devices, .device, .clients, .listen, .reload: return askDaemon()
+        case .status, .modules, .modulesReset, .devices, .device, .clients, .listen, .reload, .moduleTest: return askDaemon()
         }
     }
 
@@ -179,14 +183,14 @@ public struct HostProgram {
             }
             return .ok
         } catch {
-            Terminal.complain("meshhost: \(error.message)")
+            Terminal.complain(error)
             return .usage
         }
     }
 
     private func encode(_ subject: HostCommand.DecodeSubject, _ json: String) -> ExitStatus {
-        do {
-            let (member, bytes) = try Encoding.bytes(of: JSONValue(parsing: Data(json.utf8)), subject)
+        do throws(UsageError) {
+            let (member, bytes) = try Encoding.bytes(of: json, subject)
             let hex = CompanionFrame.hex(bytes)
             options.isJSON
                 ? Terminal.write([
@@ -195,7 +199,7 @@ public struct HostProgram {
                 : Terminal.write(hex + "\n")
             return .ok
         } catch {
-            Terminal.complain("meshhost: \((error as? MeshError)?.message ?? "\(error)")")
+            Terminal.complain(error)
             return .usage
         }
     }

@@ -221,10 +221,10 @@ class Host:
         out, err = await asyncio.wait_for(child.communicate(), PATIENCE)
         return child.returncode, out.decode(), err.decode()
 
-    async def shell(self, text, env=None):
+    async def shell(self, text, env=None, shell="sh"):
         """Run a line of shell in which `$0` is the program: its status, standard output and standard error."""
         child = await asyncio.create_subprocess_exec(
-            "/bin/sh", "-c", text, self.binary, stdin=asyncio.subprocess.DEVNULL,
+            f"/bin/{shell}", "-c", text, self.binary, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env={**os.environ, **self.environment(**(env or {}))})
         out, err = await asyncio.wait_for(child.communicate(), PATIENCE)
