@@ -62,6 +62,8 @@ public actor RadioSession {
     var workEnded: CheckedContinuation<Void, Never>?
     /// Whether clients' commands go to the radio: the handshake is over.
     var isServing = false
+    /// Whether a link may be waited for: not while somebody has disconnected the radio, or lent it.
+    var isLinkWanted = true
     /// When the last frame came from the radio.
     var lastHeard = Duration.zero
     let timer = OptionalTimer()
