@@ -167,7 +167,9 @@ public enum ConfigSchema {
     enum Companion {
         static let sendWait = ConfigKey.duration(
             "send_wait", .zero...(.hours(1)), default: .seconds(4),
-            help: "How long what a client sends may wait while the radio is away; 0s refuses it at once.")
+            help:
+                "How long what a client sends may wait while the radio is away, unless it was disconnected on purpose; 0s refuses it at once."
+        )
         static let setClock = ConfigKey.bool(
             "set_clock", default: true, help: "Whether the radio's clock is set when it is behind the host's.")
         static let backlog = ConfigKey.int(

@@ -68,7 +68,8 @@ public struct HostProgram {
         case .doctor: return runDoctor()
         case .modulesVerify(let subjects): return verifyModules(subjects)
         case .controllerInfo(let controller): return runControllerInfo(controller)
-        case .status, .modules, .modulesReset, .devices, .device, .clients, .listen, .reload, .moduleTest: return askDaemon()
+        case .status, .modules, .modulesReset, .devices, .device, .clients, .listen, .reload, .moduleTest:
+            return askDaemon()
         }
     }
 

@@ -45,7 +45,7 @@ actor SharingBench {
         time: LoopTime = .virtual, wallClock: Duration = .zero,
         lane: CommandLaneConfiguration = CommandLaneConfiguration(),
         session adjust: @Sendable (inout RadioSessionSettings) -> Void = { _ in },
-        share: @Sendable (inout ShareSettings) -> Void = { _ in },
+        share: @Sendable (inout ShareSettings) -> Void = { _ in }, intent: LinkIntent = .connect,
         answers: @escaping @Sendable (Data) -> [Data] = AnsweringRadio.usual,
         _ body: @Sendable (isolated SharingBench) async throws -> Void
     ) async throws {
@@ -56,7 +56,7 @@ actor SharingBench {
         try await onLoop(time: time) { actor in
             let bench = try await make(actor.loop, folder, wallClock, lane, adjust)
             do {
-                try await bench.begin(share, answers)
+                try await bench.begin(share, intent, answers)
                 try await body(bench)
             } catch {
                 Issue.record(error)
@@ -98,7 +98,8 @@ actor SharingBench {
     }
 
     private func begin(
-        _ share: @Sendable (inout ShareSettings) -> Void, _ answers: @escaping @Sendable (Data) -> [Data]
+        _ share: @Sendable (inout ShareSettings) -> Void, _ intent: LinkIntent,
+        _ answers: @escaping @Sendable (Data) -> [Data]
     ) async throws {
         var settings = ShareSettings(
             name: "test", type: "companion-unix", addresses: [SocketAddress(unixPath: path)], role: .chat)
@@ -110,13 +111,21 @@ actor SharingBench {
         policy.contentionCloses = 0
         let ready = bus.subscribe(EventFilter(types: ["link.ready"]))
         try await coordinator.addDevice(
-            DeviceSettings(name: "roof", link: DeviceLinkSettings(policy: policy), session: session) { environment in
+            DeviceSettings(
+                name: "roof", link: DeviceLinkSettings(policy: policy), session: session, initialIntent: intent
+            ) { environment in
                 let radio = AnsweringRadio(self.loop, environment, answers: answers)
                 self.assumeIsolated { $0.radios.append(radio) }
                 return radio
             })
+        guard intent == .connect else { return }
         var events = ready.makeAsyncIterator()
         _ = await events.next()
+    }
+
+    /// What a person asks of the device.
+    func perform(_ command: LinkCommand) async throws {
+        try await coordinator.perform(command, "roof")
     }
 
     private func end() async {

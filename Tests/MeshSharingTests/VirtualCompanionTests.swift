@@ -314,6 +314,42 @@ struct VirtualCompanionTests {
         }
     }
 
+    @Test func `nothing waits for a radio that somebody has disconnected`() async throws {
+        try await SharingBench.run(session: { $0.sendWait = .seconds(3_600) }, answers: Self.meshRadio) { bench in
+            let client = try await bench.client()
+            _ = try await client.ask(Self.getCore)
+            let begin = bench.loop.now
+            let radio = bench.radio
+            await radio.stayAway(true)
+            _ = try await bench.event("link.down") { await radio.vanish() }
+            // What has begun to wait does not wait on.
+            try await client.send(Self.channelText("late"))
+            while await !bench.session.hasWaitingClient { await Task.yield() }
+            try await bench.perform(.disconnect)
+            #expect(await client.next() == Self.badState)
+            #expect(try await client.ask(Self.channelText("later")) == Self.badState)
+            #expect(bench.loop.now - begin < .seconds(3_600))
+            // Asked for again, it is waited for.
+            try await bench.perform(.connect)
+            try await client.send(Self.channelText("soon"))
+            await radio.stayAway(false)
+            #expect(await client.next() == Self.ok)
+        }
+    }
+
+    @Test func `who begins with a radio that nobody wants is answered at once`() async throws {
+        try await SharingBench.run(session: { $0.sendWait = .seconds(3_600) }, intent: .disconnect) { bench in
+            let client = try await bench.client()
+            let begin = bench.loop.now
+            for command in [Data([0x16, 3]), Data([0x01]) + Data(count: 7) + Data("test".utf8)] {
+                #expect(try await client.ask(command) == Self.badState)
+            }
+            #expect(bench.loop.now - begin < .seconds(3_600))
+            try await bench.perform(.connect)
+            #expect(try await client.ask(Data([0x16, 3]))?.first == 0x0D)
+        }
+    }
+
     @Test func `what is known is told while the radio is away`() async throws {
         try await SharingBench.run { bench in
             let client = try await bench.client()
@@ -375,4 +411,9 @@ struct VirtualCompanionTests {
             await radio.answer(with: AnsweringRadio.usual)
         }
     }
+}
+
+extension RadioSession {
+    /// Whether a client waits for something that does not wait for ever.
+    fileprivate var hasWaitingClient: Bool { clients.values.contains { $0.deadline != nil } }
 }

@@ -8,6 +8,18 @@ public import MeshRuntime
 public import MeshTransportAPI
 
 extension RadioSession: LinkSession {
+    /// Nobody waits for a link that nobody wants; on the loop.
+    public nonisolated func linkWanted(_ isWanted: Bool) {
+        assumeIsolated { $0.wanted(isWanted) }
+    }
+
+    private func wanted(_ isWanted: Bool) {
+        isLinkWanted = isWanted
+        guard !isWanted else { return }
+        for client in clients.values.sorted(by: { $0.id < $1.id }) { linkUnwanted(client) }
+        armTimer()
+    }
+
     /// What comes from now on is of this link; on the loop.
     public nonisolated func linkOpened(_ link: EstablishedLink) {
         assumeIsolated { $0.opened(link) }

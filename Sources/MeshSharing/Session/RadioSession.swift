@@ -73,6 +73,8 @@ public actor RadioSession {
     var workUnderWay = 0
     var workEnded: CheckedContinuation<Void, Never>?
     var stage = Stage.closed
+    /// Whether a link may be waited for: not while somebody has disconnected the radio, or lent it.
+    var isLinkWanted = true
     /// When the last frame came from the radio.
     var lastHeard = Duration.zero
     let timer = OptionalTimer()
