@@ -16,7 +16,7 @@ public struct ConfigRequirement: Sendable, Hashable {
         /// What the clients of a token prove to know.
         case token(ShareTokenConfig)
         /// A secret option of a device.
-        case option(String, SecretReference)
+        case option(String, SecretReference, device: String)
     }
 
     public var thing: Thing

@@ -144,7 +144,8 @@ extension HostConfigReader {
                 given[entry.key] = spec.kind.standIn
                 requirements.append(
                     ConfigRequirement(
-                        .option(entry.key, reference), at: entry.node.position, in: section.label.text))
+                        .option(entry.key, reference, device: device.name), at: entry.node.position,
+                        in: section.label.text))
             }
         }
         let issues = factory.check(given).issues

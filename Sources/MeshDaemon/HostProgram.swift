@@ -100,7 +100,7 @@ public struct HostProgram {
         let logWriter = LogWriter(level: .notice, environment: environment)
         let loop = EventLoop()
         let catalog = ModuleCatalog(loop: loop, log: logWriter.sink)
-        let examined = self.examined(source.read(catalog), for: .start)
+        let examined = source.examined(source.read(catalog), catalog, for: .start)
         for diagnostic in examined.diagnostics {
             Terminal.complain(diagnostic.rendered(), waitingAtMost: Self.patience)
         }

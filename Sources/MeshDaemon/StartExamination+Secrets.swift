@@ -42,6 +42,26 @@ extension StartExamination {
         }
     }
 
+    /// Options with secrets in them, as their modules see them: those without were judged when the config was read.
+    mutating func examineOptions(
+        of device: DeviceConfig, _ requirements: [ConfigRequirement],
+        judge: ([String: JSONValue]) throws(MeshError) -> [OptionIssue]
+    ) {
+        let secrets = requirements.compactMap { requirement in
+            if case .option(let name, _, device.name) = requirement.thing { (name: name, requirement) } else { nil }
+        }
+        guard let first = secrets.first else { return }
+        do throws(MeshError) {
+            for issue in try judge(try device.resolvedOptions(SecretSource(environment: environment))) {
+                let (name, requirement) = secrets.first { $0.name == issue.option } ?? first
+                find(
+                    .secretUnusable, name, requirement, issue.message, advice: "the device is not connected with it")
+            }
+        } catch {
+            // A secret that cannot be read was told of.
+        }
+    }
+
     /// What a service gets from its unit is not here when somebody asks in a shell.
     private mutating func noteUnseen(
         _ reference: SecretReference, _ key: String, _ requirement: ConfigRequirement

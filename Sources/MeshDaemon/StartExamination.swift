@@ -54,7 +54,7 @@ struct StartExamination {
         case .listener(.tcp(_, let port)): examinePort(port, requirement)
         case .certificate(let tls, let keyPosition): examineTLS(tls, keyPosition: keyPosition, requirement)
         case .token(let token): examineToken(token, requirement)
-        case .option(let name, let reference): examineOption(name, reference, requirement)
+        case .option(let name, let reference, _): examineOption(name, reference, requirement)
         }
     }
 

@@ -175,6 +175,11 @@ async def a_device_without_its_secret_leaves_the_others_alone(rig):
     status, out, err = await host.cli("check", "--config", host.config)
     equal(status, 0, err)
     assert out.startswith("ok:") and missing in err, out + err
+    # A secret that is there and that its module cannot use is told of as well.
+    _file(missing, "12345x\n")
+    status, out, err = await host.cli("check", "--config", host.config)
+    equal((status, [each[1:] for each in _found(err)]), (0, [("warning", "C0401")]), err)
+    os.unlink(missing)
     await host.start()
     await host.ready("bench")
     assert any("warning[C0401]" in line and missing in line for line in host.process.errors), host.process.errors

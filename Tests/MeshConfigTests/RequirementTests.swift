@@ -41,14 +41,15 @@ import Testing
         #expect(
             found.map(\.thing) == [
                 .stateFolder("/srv/mesh"), .controlSocket("/run/meshhost/control.sock"),
-                .option("pin", .file("/run/pin")),
+                .option("pin", .file("/run/pin"), device: "roof"),
                 .certificate(
                     ShareTLSConfig(certificate: "/run/cert.pem", key: "/run/key.pem"),
                     keyPosition: SourcePosition(source: "a.toml", line: 14, column: 11)),
                 .token(ShareTokenConfig(name: "alice", secret: .environment("ALICE"))),
                 .listener(.tcp(host: "127.0.0.1", port: 5_000)), .listener(.tcp(host: "::1", port: 5_000)),
             ])
-        #expect(found.filter { !$0.isNeededToStart }.map(\.thing) == [.option("pin", .file("/run/pin"))])
+        #expect(
+            found.filter { !$0.isNeededToStart }.map(\.thing) == [.option("pin", .file("/run/pin"), device: "roof")])
     }
 
     @Test func `they are listed in a broken config, too`() {

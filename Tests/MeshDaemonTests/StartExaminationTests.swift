@@ -33,7 +33,7 @@ struct StartExaminationTests {
     @Test func `a secret that is there and private is fine`() throws {
         let scratch = try Scratch()
         let path = try scratch.file("alice", "0123456789abcdef\n")
-        #expect(findings(token(.file(path)), .option("pin", .file(path))).isEmpty)
+        #expect(findings(token(.file(path)), .option("pin", .file(path), device: "roof")).isEmpty)
         #expect(findings(token(.environment("A")), environment: ["A": "0123456789abcdef"]).isEmpty)
     }
 
@@ -57,7 +57,7 @@ struct StartExaminationTests {
     }
 
     @Test func `the secret of a device does not keep the host from starting`() throws {
-        let found = findings(.option("pin", .file("/nowhere/pin")))
+        let found = findings(.option("pin", .file("/nowhere/pin"), device: "roof"))
         #expect(
             texts(found) == [
                 "warning \"pin\" cannot be used: /nowhere/pin does not exist; the device is not connected without it"
@@ -65,9 +65,37 @@ struct StartExaminationTests {
         #expect(found.status == nil)
     }
 
+    @Test func `a module judges the options of a device with the secrets that were read`() throws {
+        let scratch = try Scratch()
+        let path = try scratch.file("pin", "12345x\n")
+        func told(_ path: String, _ issues: [OptionIssue]) -> [String] {
+            let requirement = ConfigRequirement(.option("pin", .file(path), device: "roof"), at: place, in: nil)
+            var device = DeviceConfig(name: "roof", module: "bluez")
+            device.options["pin"] = .secret(.file(path), .string)
+            var examination = StartExamination(.start, of: [requirement], environment: [:])
+            examination.examineOptions(of: device, [requirement]) { options in
+                #expect(options == ["pin": "12345x"])
+                return issues
+            }
+            device.name = "attic"
+            examination.examineOptions(of: device, [requirement]) { _ in
+                Issue.record("a device without secrets was judged before")
+                return []
+            }
+            return texts(examination.findings)
+        }
+        #expect(told(path, []) == [])
+        #expect(
+            told(path, [OptionIssue(option: "pin", message: "is no number")])
+                == ["warning \"pin\" cannot be used: is no number; the device is not connected with it"])
+        #expect(told(path, [OptionIssue(option: "", message: "does not fit")]).count == 1)
+        // It is told once that it cannot be read.
+        #expect(told("\(scratch.path)/missing", [OptionIssue(option: "pin", message: "")]).count == 1)
+    }
+
     @Test func `what only the service has is not missed when somebody asks in a shell`() {
         let things: [ConfigRequirement.Thing] = [
-            token(.environment("A")), token(.credential("alice")), .option("pin", .environment("B")),
+            token(.environment("A")), token(.credential("alice")), .option("pin", .environment("B"), device: "roof"),
         ]
         for thing in things {
             let asked = findings(thing, purpose: .check)

@@ -5,28 +5,13 @@ internal import Glibc
 internal import MeshConfig
 internal import MeshTransportAPI
 
-/// The config and what it relies on, for `check` and for `run`.
+/// `check`.
 extension HostProgram {
-    /// What there is to say of a config.
-    struct Examined {
-        /// Nil when the host does not start with it.
-        var config: HostConfig?
-        var diagnostics: [ConfigDiagnostic]
-        var status: ExitStatus
-    }
-
-    func examined(_ reading: ConfigReading, for purpose: StartExamination.Purpose) -> Examined {
-        let findings = StartExamination(purpose, of: reading.requirements, environment: environment).findings
-        let status = reading.config == nil ? .configuration : findings.status
-        return Examined(
-            config: status == nil ? reading.config : nil,
-            diagnostics: reading.diagnostics(and: findings.map(\.diagnostic)),
-            status: status ?? .ok)
-    }
-
     func check() -> ExitStatus {
-        let reading = withCatalog { source.read($0) }
-        let examined = Self.asOwner(ofStateOf: reading) { self.examined(reading, for: .check) }
+        let examined = withCatalog { catalog in
+            let reading = source.read(catalog)
+            return Self.asOwner(ofStateOf: reading) { source.examined(reading, catalog, for: .check) }
+        }
         if options.isJSON {
             Terminal.write([
                 "schema": "meshhost.check/1", "ok": .bool(examined.config != nil),
