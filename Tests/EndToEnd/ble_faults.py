@@ -99,6 +99,19 @@ async def r4_an_error_names_phase_and_reason(rig):
     await air.host.ready("roof")
 
 
+async def r4_an_error_tells_how_the_radio_was_heard_and_what_may_be_wrong(rig):
+    air = await Air.make(rig)
+    await air.tell("bluez", "hang Device1.Connect 1")
+    air.host.configure(bluez(pin=PIN, **short("connect")))
+    await air.host.start()
+    text = (await air.down())["message"]
+    assert "while connecting (Roof" in text and "RSSI -" in text, text
+    await air.host.ready("roof")
+    # What the programs of the reports said for everything.
+    for line in air.host.process.errors:
+        assert "hardware" not in line.lower(), line
+
+
 async def a_link_that_takes_long_to_end_is_waited_for(rig):
     air = await Air.bound(rig)
     await air.tell("bluez", "delay Device1.Disconnect 7 1")
@@ -334,7 +347,9 @@ async def an_agent_that_is_not_taken_says_nothing_of_the_pin(rig):
 
 
 async def r14_bluetoothd_killed_is_noticed_and_survived(rig):
-    air = await Air.bound(rig)
+    """Noticed while it stays away, with no signal of its own, and back with the first attempt that follows its return. How
+    long both take, tests of the virtual machine tell (vm_faults)."""
+    air = await Air.bound(rig, connect_timeout="60s")
     tap = await air.frames()
     for _ in range(REPEATS):
         air.host.events.mark()
@@ -345,6 +360,7 @@ async def r14_bluetoothd_killed_is_noticed_and_survived(rig):
         await air.host.ready("roof")
         await eventually(lambda: air.calls("RegisterAgent") > agents, "the agent is registered anew")
         await air.burst(tap, 10)
+    equal(air.host.events.count("link.down"), REPEATS, "ends of links, and attempts that failed")
 
 
 async def r14_bluetoothd_restarted_is_survived(rig):
@@ -405,14 +421,19 @@ async def r20_a_device_that_was_only_seen_is_looked_for_anew(rig):
 
 
 async def _adapter_away_and_back(rig, away, back):
-    air = await Air.bound(rig)
+    """Back with the first attempt that follows, which waits for nothing else: the times are vm_faults'."""
+    air = await Air.bound(rig, connect_timeout="60s")
     tap = await air.frames()
     for _ in range(REPEATS):
         air.host.events.mark()
         await air.tell("bluez", away)
         await air.waiting("adapter")
+        mark = air.host.events.mark()
         await air.tell("bluez", back)
         await air.host.ready("roof")
+        equal([each for each in air.host.events.all("link.down", mark, device="roof")], [], "attempts that failed")
+        equal([each["data"]["why"] for each in air.host.events.all("link.waiting", mark, device="roof")
+               if each["data"]["why"] == "backoff"], [], "pauses")
         await air.burst(tap, 10)
 
 

@@ -17,6 +17,8 @@ async def r1_a_fresh_radio_is_paired_with_its_pin_and_asked_once(rig):
     equal(air.calls("Pair"), 1, "pairings")
     equal(air.bluez.count("agent", member="RequestPasskey"), 1, "questions for the passkey")
     equal(air.radio.all("paired")[-1]["authenticated"], True, "authenticated bond")
+    # At once and with the first attempt; how soon, tests of the virtual machine tell (vm_pairing).
+    equal((air.host.events.count("link.down"), air.host.events.count("link.connecting")), (0, 1), "failures, attempts")
     await air.burst(await air.frames(), 50)
 
 
