@@ -169,7 +169,7 @@ async def r29_a_value_of_any_length_is_taken_from_a_radio_with_a_small_mtu(rig):
     equal(air.host.events.count("link.down"), 0, "ends of the link")
 
 
-async def r39_values_beyond_any_mtu_are_taken_and_the_link_stays(rig):
+async def r39_values_beyond_any_mtu_are_taken_and_told_of_once(rig):
     air = await Air.bound(rig)
     tap = await air.frames()
     for _ in range(3):
@@ -177,6 +177,7 @@ async def r39_values_beyond_any_mtu_are_taken_and_the_link_stays(rig):
     await _counted(air, tap, 1)
     equal([len(each["data"]["hex"]) // 2 for each in tap.all("frame.rx")], [600, 600, 600, 4], "lengths")
     equal((await air.state())["state"], "ready")
+    equal(len([line for line in air.host.process.errors if "than the MTU allows" in line]), 1, "times it was told of")
 
 
 async def r28_nothing_of_an_old_link_counts_for_a_new_one(rig):
