@@ -104,8 +104,9 @@ async def r4_an_error_tells_how_the_radio_was_heard_and_what_may_be_wrong(rig):
     await air.tell("bluez", "hang Device1.Connect 1")
     air.host.configure(bluez(pin=PIN, **short("connect")))
     await air.host.start()
-    text = (await air.down())["message"]
-    assert "while connecting (Roof" in text and "RSSI -" in text, text
+    # Not of an attempt that was over before the radio was heard.
+    end = await air.host.events.event("link.down", where=lambda each: "RSSI -" in each["data"]["message"])
+    assert "while connecting (Roof" in end["data"]["message"], end
     await air.host.ready("roof")
     # What the programs of the reports said for everything.
     for line in air.host.process.errors:
