@@ -347,44 +347,6 @@ async def an_agent_that_is_not_taken_says_nothing_of_the_pin(rig):
     await _passing(rig, "fail AgentManager1.RegisterAgent Failed 2 no")
 
 
-async def r14_bluetoothd_killed_is_noticed_and_survived(rig):
-    """Noticed while it stays away, with no signal of its own, and back with the first attempt that follows its return. How
-    long both take, tests of the virtual machine tell (vm_faults)."""
-    air = await Air.bound(rig, connect_timeout="60s")
-    tap = await air.frames()
-    for _ in range(REPEATS):
-        air.host.events.mark()
-        agents = air.calls("RegisterAgent")
-        await air.tell("bluez", "crash stay")
-        await air.down()
-        await air.tell("bluez", "come-back")
-        await air.host.ready("roof")
-        await eventually(lambda: air.calls("RegisterAgent") > agents, "the agent is registered anew")
-        await air.burst(tap, 10)
-    equal(air.host.events.count("link.down"), REPEATS, "ends of links, and attempts that failed")
-
-
-async def r14_bluetoothd_restarted_is_survived(rig):
-    air = await Air.bound(rig)
-    tap = await air.frames()
-    for _ in range(REPEATS):
-        air.host.events.mark()
-        await air.tell("bluez", "restart 0.1")
-        await air.down()
-        await air.host.ready("roof")
-        await air.burst(tap, 10)
-
-
-async def r14_bluetoothd_that_starts_after_the_daemon_is_waited_for(rig):
-    air = await Air.make(rig)
-    await air.tell("bluez", "crash stay")
-    air.host.configure(bluez(pin=PIN))
-    await air.host.start()
-    await air.waiting("adapter")
-    await air.tell("bluez", "come-back")
-    await air.host.ready("roof")
-
-
 async def r19_a_device_removed_from_bluetoothds_memory_is_found_again(rig):
     air = await Air.bound(rig)
     await air.tell("bluez", f"removedev {ROOF}")
@@ -419,67 +381,6 @@ async def r20_a_device_that_was_only_seen_is_looked_for_anew(rig):
     air.host.configure(bluez(pin=PIN))
     await air.host.start()
     await air.host.ready("roof")
-
-
-async def _adapter_away_and_back(rig, away, back):
-    """Back with the first attempt that follows, which waits for nothing else: the times are vm_faults'."""
-    air = await Air.bound(rig, connect_timeout="60s")
-    tap = await air.frames()
-    for _ in range(REPEATS):
-        air.host.events.mark()
-        await air.tell("bluez", away)
-        await air.waiting("adapter")
-        mark = air.host.events.mark()
-        await air.tell("bluez", back)
-        await air.host.ready("roof")
-        equal([each for each in air.host.events.all("link.down", mark, device="roof")], [], "attempts that failed")
-        equal([each["data"]["why"] for each in air.host.events.all("link.waiting", mark, device="roof")
-               if each["data"]["why"] == "backoff"], [], "pauses")
-        await air.burst(tap, 10)
-
-
-async def r21_the_adapter_switched_off_and_on(rig):
-    await _adapter_away_and_back(rig, "power off", "power on")
-
-
-async def the_adapter_pulled_and_put_back(rig):
-    await _adapter_away_and_back(rig, "adapter remove", "adapter add")
-
-
-async def rfkill_is_named(rig):
-    air = await Air.bound(rig)
-    await air.tell("bluez", "rfkill on")
-    why = await air.waiting("adapter")
-    document = await air.host.json("doctor", status=69)
-    assert any("rfkill" in str(each) for each in document["findings"]), document
-    del why
-    await air.tell("bluez", "rfkill off")
-    await air.tell("bluez", "power on")
-    await air.host.ready("roof")
-
-
-async def r22_a_bus_that_refuses_is_explained(rig):
-    air = await Air.make(rig)
-    await air.tell("bluez", "fail * org.freedesktop.DBus.Error.AccessDenied 1000 not for you")
-    air.host.configure(bluez(pin=PIN))
-    await air.host.start()
-    why = await air.waiting("blocked")
-    equal(why["code"], "permission-denied", str(why))
-    document = await air.host.json("doctor", status=69)
-    assert any("bluetooth" in str(each.get("advice")) for each in document["findings"]), document
-
-
-async def doctor_says_what_is_wrong_and_what_to_do(rig):
-    air = await Air.make(rig)
-    air.host.configure(bluez(pin=PIN))
-    document = await air.host.json("doctor", "--config", air.host.config)
-    assert all(each["severity"] != "problem" for each in document["findings"]), document
-    await air.tell("bluez", "power off")
-    document = await air.host.json("doctor", "--config", air.host.config, status=69)
-    assert any("off" in each["message"] and each.get("advice") for each in document["findings"]), document
-    await air.tell("bluez", "crash stay")
-    document = await air.host.json("doctor", "--config", air.host.config, status=69)
-    assert any(each["subject"] == "bluetoothd" and each.get("advice") for each in document["findings"]), document
 
 
 async def one_notification_is_one_frame(rig):
