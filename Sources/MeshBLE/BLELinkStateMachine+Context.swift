@@ -157,6 +157,7 @@ extension BLELinkStateMachine {
 
         mutating func startRound(_ attempt: Attempt, _ now: Duration) -> State {
             var attempt = attempt
+            if attempt.end == nil { attempt.end = now + settings.attemptTimeout }
             guard bluetooth == .poweredOn else {
                 attempt.since = now
                 attempt.deadline = now + settings.bluetoothGrace
@@ -178,6 +179,7 @@ extension BLELinkStateMachine {
             } else {
                 attempt.since = now
                 attempt.deadline = now + timeout(of: operation)
+                if let end = attempt.end { attempt.deadline = min(attempt.deadline, end) }
             }
             enter(phase(of: operation, isAutomatic: attempt.isAutomatic))
             emit(.start(operation, generation: generation, link: attempt.link?.generation))

@@ -83,6 +83,8 @@ extension BLELinkStateMachine {
         /// When the phase began, and when it is over.
         var since = Duration.zero
         var deadline = Duration.zero
+        /// When all of it is over, whichever phases the time went to; set when it begins.
+        var end: Duration?
         /// How often it began anew because of a bond.
         var rounds = 0
 

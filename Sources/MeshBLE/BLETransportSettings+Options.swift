@@ -33,7 +33,7 @@ extension BLETransportSettings {
             "discovery_timeout", .duration, default: "40s", help: "Until services and characteristics are known."),
         OptionSpec(
             "rediscovery_timeout", .duration, default: "15s", help: "The same for a device that was connected before."),
-        OptionSpec("pairing_timeout", .duration, default: "65s", help: "Until a pairing must have ended."),
+        OptionSpec("pairing_timeout", .duration, default: "35s", help: "Until a pairing must have ended."),
         OptionSpec("subscribe_timeout", .duration, default: "5s", help: "Until notifications are on."),
         OptionSpec("write_timeout", .duration, default: "5s", help: "Until the device has acknowledged a frame."),
         OptionSpec("write_pacing", .duration, default: "0ms", help: "The pause between two frames."),

@@ -29,8 +29,8 @@ public struct BLETransportSettings: Sendable, Hashable {
     public var serviceDiscoveryTimeout: Duration = .seconds(40)
     /// The same for one that has been.
     public var autoReconnectDiscoveryTimeout: Duration = .seconds(15)
-    /// BlueZ's agent gives up after 60 s.
-    public var pairingTimeout: Duration = .seconds(65)
+    /// Both sides give up a pairing that does not go on for 30 s (Core Specification, Vol 3 Part H §3.4).
+    public var pairingTimeout: Duration = .seconds(35)
     public var subscriptionTimeout: Duration = .seconds(5)
     public var writeTimeout: Duration = .seconds(5)
     /// Between the end of a write and the next one.
@@ -42,6 +42,10 @@ public struct BLETransportSettings: Sendable, Hashable {
     public var reconnectsAutomatically = false
     /// Bounds of the pause before an attempt of its own, with full jitter.
     public var reconnectDelay: ClosedRange<Duration> = .milliseconds(250) ... .seconds(30)
+
+    /// For all of an attempt: 50 s by default. With what may hang in its end, an error is told within a minute (R3), in
+    /// whichever phases the time was lost.
+    var attemptTimeout: Duration { connectionTimeout + max(serviceDiscoveryTimeout, pairingTimeout) }
 
     public init(target: BLETarget) {
         self.target = target

@@ -2,15 +2,18 @@
 # meshhost: a host for mesh radios and other byte-link devices
 """Links through bluetoothd: frames, ends and returns. R4 and its like are the requirements of the handbook's page BlueZ."""
 import asyncio
+import contextlib
 import os
+import random
 import signal
 
-from ble_worlds import BARN, PIN, ROOF, Air, ble, bluez, equal, once
+from ble_worlds import BARN, PIN, ROOF, Air, ble, bluez, equal, eventually, once
 from companion import Client as Companion
 from host import mock, share, tcp
 from meshcore_cli import meshcore_cli
 
-RECONNECTIONS = int(os.environ.get("MESHHOST_RECONNECTIONS", "20"))
+RECONNECTIONS = int(os.environ.get("MESHHOST_RECONNECTIONS", "100"))
+ENDS = int(os.environ.get("MESHHOST_BLE_FAULTS", "20"))
 
 
 async def _counted(air, tap, number):
@@ -153,6 +156,67 @@ async def r18_a_frame_that_is_too_long_for_the_link_is_refused_here(rig):
     equal(answer[0], 1, "answer to a frame of 142 bytes on a link for 137")
     assert all(each["len"] <= 137 for each in air.radio.all("rx_write", mark)), air.radio.all("rx_write", mark)
     equal((await air.state())["state"], "ready")
+
+
+async def r29_a_value_of_any_length_is_taken_from_a_radio_with_a_small_mtu(rig):
+    """Up to this side's own MTU of 517, whatever the radio's is; what goes to the radio keeps to the lesser (r18)."""
+    air = await Air.bound(rig, ble(name="Roof", address=ROOF, mtu=60))
+    tap = await air.frames()
+    for length in (57, 58, 200, 514):
+        await air.tell("radio", f"oversend {length} Roof")
+    await tap.until(lambda: tap.count("frame.rx") >= 4, "the values")
+    equal([len(each["data"]["hex"]) // 2 for each in tap.all("frame.rx")], [57, 58, 200, 514], "lengths")
+    equal(air.host.events.count("link.down"), 0, "ends of the link")
+
+
+async def r39_values_beyond_any_mtu_are_taken_and_told_of_once(rig):
+    air = await Air.bound(rig)
+    tap = await air.frames()
+    for _ in range(3):
+        await air.tell("radio", "oversend 600 Roof")
+    await _counted(air, tap, 1)
+    equal([len(each["data"]["hex"]) // 2 for each in tap.all("frame.rx")], [600, 600, 600, 4], "lengths")
+    equal((await air.state())["state"], "ready")
+    equal(len([line for line in air.host.process.errors if "than the MTU allows" in line]), 1, "times it was told of")
+
+
+async def r28_nothing_of_an_old_link_counts_for_a_new_one(rig):
+    """Ends of all kinds in a random order, some in the midst of the way to the next link. Every frame that comes was sent
+    on the link that it comes over, and comes once."""
+    seed = os.environ.get("MESHHOST_SEED") or str(random.randrange(1 << 32))
+    rig.note(f"MESHHOST_SEED={seed}")
+    dice = random.Random(seed)
+    air = await Air.bound(rig)
+    tap, sent = await air.frames(), 0
+
+    async def send():
+        nonlocal sent
+        sent += 1
+        await air.tell("radio", f"notify {sent:08x} 1 Roof")
+        return f"{sent:08x}"
+
+    async def comes():
+        """Whether a frame comes; one that finds no link is lost, and another is sent."""
+        frame = await send()
+        with contextlib.suppress(TimeoutError):
+            return await tap.until(lambda: tap.count("frame.rx", where=lambda each: each["data"]["hex"] == frame),
+                                   f"frame {frame}", 2)
+
+    ends = (("radio terminate Roof",), ("radio linkloss Roof",), (f"bluez disconnect {ROOF}",),
+            ("bluez power off", "bluez power on"), ("bluez crash stay", "bluez come-back"), ("bluez restart 0.1",),
+            (f"bluez removedev {ROOF}",), ("bluez adapter remove", "bluez adapter add"))
+    for _ in range(ENDS):
+        air.host.events.mark()
+        for end in dice.sample(ends, dice.choice((1, 1, 2))):
+            await send()                           # under way when the link ends, if there is one
+            for command in end:
+                await air.bluetooth.command(command)
+        await air.down()
+        await air.host.ready("roof")
+        await eventually(comes, "a frame over the new link")
+    frames = [int(each["data"]["hex"], 16) for each in tap.all("frame.rx")]
+    assert once(frames) and frames == sorted(frames), frames
+    equal(frames[-1], sent, "the last frame")
 
 
 async def two_devices_on_one_adapter_are_connected_one_after_the_other(rig):

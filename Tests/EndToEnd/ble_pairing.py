@@ -17,6 +17,8 @@ async def r1_a_fresh_radio_is_paired_with_its_pin_and_asked_once(rig):
     equal(air.calls("Pair"), 1, "pairings")
     equal(air.bluez.count("agent", member="RequestPasskey"), 1, "questions for the passkey")
     equal(air.radio.all("paired")[-1]["authenticated"], True, "authenticated bond")
+    # At once and with the first attempt; how soon, tests of the virtual machine tell (vm_pairing).
+    equal((air.host.events.count("link.down"), air.host.events.count("link.connecting")), (0, 1), "failures, attempts")
     await air.burst(await air.frames(), 50)
 
 
@@ -73,6 +75,27 @@ async def r2_a_bond_without_the_passkey_is_made_anew(rig):
     await air.host.start()
     await air.host.ready("roof")
     equal([each["authenticated"] for each in air.radio.all("paired")], [False, True], "bonds")
+    equal((air.calls("RemoveDevice"), air.calls("Pair")), (1, 2), "bonds removed, pairings of both programs")
+
+
+async def r2_a_write_that_stays_in_progress_is_given_up_at_its_deadline(rig):
+    # 5 s unless the configuration says otherwise (BlueZSettingsTests, BLELinkStateMachineTests).
+    radios = await rig.radios("--count", 1)
+    air = await Air.make(rig, ble(name="Roof", address=ROOF, bridge=radios.ports[0]))
+    await air.tell("bluez", "fail GattCharacteristic1.WriteValue InProgress 100000")
+    air.host.configure(bluez(pin=PIN, protocol="companion", write_timeout="1s"))
+    await air.host.start()
+    await air.down()
+    await air.down()
+    calls = [each["member"] for each in air.bluez.all("call")]
+    # What is in progress is asked for again until then, and not a time after the link has ended.
+    first, end = calls.index("WriteValue"), calls.index("Disconnect")
+    assert calls[first:end].count("WriteValue") > 1, calls
+    again = calls.index("Connect", end)
+    equal(calls[end:again].count("WriteValue"), 0, "writes between two links")
+    await air.tell("bluez", "clear")
+    await air.host.ready("roof")
+    equal(air.calls("Pair"), 1, "pairings")
 
 
 async def r8_a_radio_that_needs_no_pairing_is_not_paired(rig):
@@ -104,6 +127,23 @@ async def r30_a_radio_that_lost_its_bond_waits_for_a_person_otherwise(rig):
     equal((await air.host.cli("device", "roof", "connect"))[0], 0)
     await air.host.ready("roof")
     equal(air.calls("Pair"), 2, "pairings")
+
+
+async def r30_a_link_that_ends_with_a_mic_failure_is_a_lost_link_and_no_lost_bond(rig):
+    # Bonds may be made anew here; old bluetoothds do not say why a link ended.
+    air = await Air.bound(rig, stale_bond_repairs=1)
+    for old in ("off", "on"):
+        await air.tell("bluez", f"old {old}")
+        for _ in range(3):
+            air.host.events.mark()
+            await air.tell("radio", "micfail Roof")
+            end = await air.down()
+            equal(end["disposition"], "transient", str(end))
+            assert "unpair" not in end["message"] and "keys" not in end["message"], end
+            await air.host.ready("roof")
+    equal({each["reason"] for each in air.radio.all("disconnected")}, {"0x3d"}, "how the links ended")
+    equal((air.calls("Pair"), air.calls("RemoveDevice")), (1, 0), "pairings, bonds removed")
+    await air.burst(await air.frames(), 20)
 
 
 async def a_lost_bond_that_bluetoothd_does_not_name_is_made_anew_where_that_is_allowed(rig):

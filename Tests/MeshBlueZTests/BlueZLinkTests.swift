@@ -125,13 +125,41 @@ struct BlueZLinkTests {
         }
     }
 
-    @Test func `what another client left behind is ended once`() async throws {
+    @Test func `what another client left behind is ended`() async throws {
         try await Self.onBlueZ { _, fake, central in
-            await fake.answer("Device1.Connect", .error("org.bluez.Error.InProgress"))
+            let busy = FakeBlueZ.Answer.error("org.bluez.Error.InProgress")
+            await fake.answer("Device1.Connect", busy, busy)
             let link = try await central.connect(Self.request)
             let calls = await fake.calls.filter { $0.hasPrefix("Device1") }
-            #expect(calls == ["Device1.Connect", "Device1.Disconnect", "Device1.Connect"])
+            let connect = "Device1.Connect"
+            #expect(calls == [connect, connect, "Device1.Disconnect", connect])
             await link.close()
+        }
+    }
+
+    @Test func `a client that begins again is left alone until the device has been connected to`() async throws {
+        try await Self.onBlueZ { _, fake, central in
+            func attempt(_ failures: Int) async -> GATTError.Reason? {
+                await fake.answer(
+                    "Device1.Connect", Array(repeating: .error("org.bluez.Error.InProgress"), count: failures))
+                do throws(GATTError) {
+                    let link = try await central.connect(Self.request)
+                    await link.close()
+                    return nil
+                } catch {
+                    return error.reason
+                }
+            }
+            func disconnections() async -> Int { await fake.calls.filter { $0 == "Device1.Disconnect" }.count }
+            #expect(await attempt(3) == .inUse)
+            #expect(await attempt(2) == .inUse)
+            #expect(await attempt(2) == .inUse)
+            #expect(await disconnections() == 1)
+            // Connected to, and closed.
+            #expect(await attempt(0) == nil)
+            #expect(await disconnections() == 2)
+            #expect(await attempt(3) == .inUse)
+            #expect(await disconnections() == 3)
         }
     }
 

@@ -22,14 +22,15 @@ struct BlueZSettingsTests {
         expected.pairing = .automatic
         #expect(settings.transport == expected)
         #expect(settings.adapter.isEmpty && settings.notifications == .signals)
-        #expect(!settings.isDefaultAgent && !settings.powersOn)
+        #expect(!settings.isDefaultAgent && !settings.powersOn && !settings.takesOver)
     }
 
     @Test func `every option reaches its place`() throws {
         let settings = try #require(
             Self.read([
                 "name": "Roof", "adapter": "hci1", "pin": "42", "pairing": "always", "stale_bond_repairs": .int(2),
-                "notifications": "acquire", "default_agent": true, "power_on": true, "connect_timeout": "11s",
+                "notifications": "acquire", "default_agent": true, "power_on": true, "takeover": true,
+                "connect_timeout": "11s",
                 "discovery_timeout": "41s", "rediscovery_timeout": "16s", "pairing_timeout": "66s",
                 "subscribe_timeout": "6s", "write_timeout": "7s", "write_pacing": "20ms",
             ]).settings)
@@ -46,7 +47,7 @@ struct BlueZSettingsTests {
         expected.writePacingDelay = .milliseconds(20)
         #expect(settings.transport == expected)
         #expect(settings.adapter == "hci1" && settings.notifications == .acquire)
-        #expect(settings.isDefaultAgent && settings.powersOn)
+        #expect(settings.isDefaultAgent && settings.powersOn && settings.takesOver)
     }
 
     @Test(

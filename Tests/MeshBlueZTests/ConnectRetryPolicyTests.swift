@@ -15,20 +15,42 @@ struct ConnectRetryPolicyTests {
         expect(policy.connectFailed(.linkAborted, isBonded: true), is: .fail)
     }
 
-    @Test func `what somebody left behind is ended, and a device without keys is forgotten once`() {
+    @Test func `nine more tries after aborted links pause less than a second in all (R9)`() {
         var policy = ConnectRetryPolicy()
-        for _ in 0..<2 {
-            expect(
-                policy.connectFailed(.inProgress, isBonded: false), is: .disconnectThenRetry(after: .milliseconds(500)))
+        var pauses = Duration.zero
+        var tries = 0
+        while case .retry(let pause) = policy.connectFailed(.linkAborted, isBonded: true) {
+            pauses += pause
+            tries += 1
         }
-        expect(policy.connectFailed(.inProgress, isBonded: false), is: .forgetThenRetry)
+        #expect(tries == 9 && pauses < .seconds(1))
+    }
+
+    @Test func `another program's attempt is waited for, ended once, and then left alone`() {
+        var policy = ConnectRetryPolicy()
+        expect(policy.connectFailed(.inProgress, isBonded: false), is: .wait(.milliseconds(500)))
+        expect(
+            policy.connectFailed(.inProgress, isBonded: false), is: .disconnectThenRetry(after: .milliseconds(500)))
         expect(policy.connectFailed(.inProgress, isBonded: false), is: .fail)
+    }
+
+    @Test func `one that was begun after another had been ended is waited for only`() {
+        var policy = ConnectRetryPolicy()
+        expect(policy.connectFailed(.inProgress, isBonded: false, takeover: .none), is: .wait(.milliseconds(500)))
+        expect(policy.connectFailed(.inProgress, isBonded: false, takeover: .none), is: .fail)
+    }
+
+    @Test func `who takes over forgets a device without keys, once`() {
+        var policy = ConnectRetryPolicy()
+        for _ in 0..<2 { _ = policy.connectFailed(.inProgress, isBonded: false, takeover: .always) }
+        expect(policy.connectFailed(.inProgress, isBonded: false, takeover: .always), is: .forgetThenRetry)
+        expect(policy.connectFailed(.inProgress, isBonded: false, takeover: .always), is: .fail)
     }
 
     @Test func `keys are never thrown away for that`() {
         var policy = ConnectRetryPolicy()
-        for _ in 0..<2 { _ = policy.connectFailed(.inProgress, isBonded: true) }
-        expect(policy.connectFailed(.inProgress, isBonded: true), is: .fail)
+        for _ in 0..<2 { _ = policy.connectFailed(.inProgress, isBonded: true, takeover: .always) }
+        expect(policy.connectFailed(.inProgress, isBonded: true, takeover: .always), is: .fail)
     }
 
     @Test func `a device that is not in the tree any more is looked for again`() {

@@ -13,6 +13,7 @@ struct BlueZCentral: GATTCentral {
     let isDefaultAgent: Bool
     let target: BLETarget
     let passkey: BLEPasskey?
+    let takesOver: Bool
     let link: BlueZLink.Settings
 
     init(_ service: BlueZService, _ settings: BlueZSettings, log: LogSink) {
@@ -22,6 +23,7 @@ struct BlueZCentral: GATTCentral {
         isDefaultAgent = settings.isDefaultAgent
         target = settings.transport.target
         passkey = settings.transport.passkey
+        takesOver = settings.takesOver
         link = BlueZLink.Settings(acquiresNotifications: settings.notifications == .acquire, log: log)
     }
 
@@ -55,7 +57,7 @@ struct BlueZCentral: GATTCentral {
     func lastSighting(of target: BLETarget) async -> GATTPeer? { await service.peer(target, choice) }
 
     func order(_ request: GATTConnectRequest) -> BlueZService.ConnectOrder {
-        BlueZService.ConnectOrder(request: request, choice: choice, settings: link)
+        BlueZService.ConnectOrder(request: request, choice: choice, takesOver: takesOver, settings: link)
     }
 
     private func prepare() async {

@@ -39,6 +39,8 @@ extension BlueZService {
     struct ConnectOrder: Sendable {
         var request: GATTConnectRequest
         var choice: AdapterChoice
+        /// Whether attempts of other programs are ended as often as it takes.
+        var takesOver: Bool
         var settings: BlueZLink.Settings
     }
 
@@ -98,6 +100,7 @@ extension BlueZService {
             switch await connectOnce(path, on: adapter, wish) {
             case .connected:
                 bondSuspicion.lift(path)
+                endedAttempts.remove(path)
                 return try makeLink(path, order)
             case .turnPassed: continue
             case .failed(let reason): error = reason
@@ -105,7 +108,12 @@ extension BlueZService {
             let failure = meaning(BlueZFailure(error, during: .connect), on: adapter)
             let bonded = objects.devices[path]?.isBonded == true
             let suspected = bondSuspicion.connectFailed(path, failure, isBonded: bonded)
-            let step = policy.connectFailed(failure, isBonded: bonded, isBondSuspected: suspected)
+            let takeover: ConnectRetryPolicy.Takeover =
+                order.takesOver ? .always : endedAttempts.contains(path) ? .none : .once
+            let step = policy.connectFailed(
+                failure, isBonded: bonded, isBondSuspected: suspected, takeover: takeover)
+            // With any other end, nobody else's attempt was under way.
+            if failure != .inProgress, failure != .cancelled { endedAttempts.remove(path) }
             log(.debug, "Connect failed", [("device", peer), ("error", error.description), ("then", "\(step)")])
             switch step {
             case .useLink: return try makeLink(path, order)
@@ -116,7 +124,11 @@ extension BlueZService {
                 throw GATTError(
                     suspected ? .bondSuspect : failure, during: .connect, peer: peer, adapter: adapter, cause: error)
             case .retry(let delay): await settle(path, disconnects: false, delay)
-            case .disconnectThenRetry(let delay): await settle(path, disconnects: true, delay)
+            case .wait(let delay): try? await loop.sleep(for: delay)
+            case .disconnectThenRetry(let delay):
+                log(.notice, "an attempt of another program to connect is ended", [("device", peer)])
+                endedAttempts.insert(path)
+                await settle(path, disconnects: true, delay)
             case .forgetThenRetry:
                 _ = try? await call(adapter, BlueZNames.adapter, "RemoveDevice", [.objectPath(path)])
             case .searchThenRetry: await refresh()

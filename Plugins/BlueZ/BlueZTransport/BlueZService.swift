@@ -66,6 +66,9 @@ actor BlueZService {
     /// What to do with a characteristic's values, by its path.
     var sinks: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [:]
     var bondSuspicion = BondSuspicion()
+    /// Devices that another program's attempt to connect to was ended for, and whose `Connect` has not come to anything else
+    /// since.
+    var endedAttempts: Set<String> = []
     /// What bluetoothd said of the end of a link, just before it.
     var lossReasons: [String: String] = [:]
     /// Counts changes below a device, for whoever waits until there are no more.

@@ -22,6 +22,8 @@ struct BlueZSettings: Sendable, Hashable {
     var isDefaultAgent: Bool
     /// Whether an adapter that is off is switched on.
     var powersOn: Bool
+    /// Whether attempts of other programs to connect to the device are ended as often as it takes.
+    var takesOver: Bool
 
     /// The option table of the module.
     static let options: [OptionSpec] =
@@ -39,6 +41,9 @@ struct BlueZSettings: Sendable, Hashable {
                 "default_agent", .bool, default: "false",
                 help: "Answer pairings of this device that other programs or the device begin, too."),
             OptionSpec("power_on", .bool, default: "false", help: "Switch the adapter on when it is off."),
+            OptionSpec(
+                "takeover", .bool, default: "false",
+                help: "End other programs' attempts to connect to this device each time, not only the first."),
         ] + BLETransportSettings.deadlineOptions
 
     /// Reads validated options; with issues there are no settings.
@@ -56,7 +61,8 @@ struct BlueZSettings: Sendable, Hashable {
         guard let transport, let notifications, issues.isEmpty else { return (nil, issues) }
         let settings = BlueZSettings(
             transport: transport, adapter: adapter, notifications: notifications,
-            isDefaultAgent: options.bool("default_agent"), powersOn: options.bool("power_on"))
+            isDefaultAgent: options.bool("default_agent"), powersOn: options.bool("power_on"),
+            takesOver: options.bool("takeover"))
         return (settings, [])
     }
 }

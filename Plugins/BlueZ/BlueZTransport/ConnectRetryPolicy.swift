@@ -9,7 +9,9 @@ struct ConnectRetryPolicy: Sendable {
     enum Step: Sendable, Hashable {
         /// Wait until the device is told as not connected, then this long, and try again.
         case retry(after: Duration)
-        /// The same after a `Device1.Disconnect`, which ends what somebody left behind.
+        /// Wait this long, and look whether the device is connected by then.
+        case wait(Duration)
+        /// The same as `retry` after a `Device1.Disconnect`, which ends the attempt of whoever began it.
         case disconnectThenRetry(after: Duration)
         /// Remove the device, which has no keys, look for it and try again.
         case forgetThenRetry
@@ -24,15 +26,26 @@ struct ConnectRetryPolicy: Sendable {
     private static let abortLimit = 9
     /// The same for a device that seems to have lost its bond: what bad luck there may have been is tried again, briefly.
     private static let suspectAbortLimit = 2
-    /// Then the attempt of another client is one that lasts (R12).
-    private static let inProgressLimit = 3
     private static let searchLimit = 3
+
+    /// What may be done about the attempt of another program (R12). bluetoothd does not say whose it is: one that a program
+    /// left behind when it died looks like one that is waited for.
+    enum Takeover: Sendable, Hashable {
+        /// It has been ended once. Whoever has begun another since is alive.
+        case none
+        /// It is ended, once.
+        case once
+        /// It is ended as often as it takes, and a device without keys is forgotten for it.
+        case always
+    }
 
     private var aborts = 0
     private var inProgress = 0
     private var searches = 0
 
-    mutating func connectFailed(_ failure: BlueZFailure, isBonded: Bool, isBondSuspected: Bool = false) -> Step {
+    mutating func connectFailed(
+        _ failure: BlueZFailure, isBonded: Bool, isBondSuspected: Bool = false, takeover: Takeover = .once
+    ) -> Step {
         switch failure {
         case .alreadyDone: return .useLink
         case .linkAborted:
@@ -41,8 +54,13 @@ struct ConnectRetryPolicy: Sendable {
             return aborts > limit ? .fail : .retry(after: .milliseconds(aborts == 1 ? 0 : 100))
         case .inProgress:
             inProgress += 1
-            if inProgress < Self.inProgressLimit { return .disconnectThenRetry(after: .milliseconds(500)) }
-            return inProgress == Self.inProgressLimit && !isBonded ? .forgetThenRetry : .fail
+            switch inProgress {
+            // Most attempts of others are over soon, and what they connect is used.
+            case 1: return .wait(.milliseconds(500))
+            case 2 where takeover != .none: return .disconnectThenRetry(after: .milliseconds(500))
+            case 3 where takeover == .always && !isBonded: return .forgetThenRetry
+            default: return .fail
+            }
         case .objectGone:
             searches += 1
             return searches > Self.searchLimit ? .fail : .searchThenRetry

@@ -182,6 +182,8 @@ class Adapter:
         if on == self.scanning:
             return
         self.scanning = on
+        if on:
+            self.faults.deaf = False
         await (self.radio.start_scanning(filter_duplicates=False) if on else self.radio.stop_scanning())
         self.tree.set(self.path, "Adapter1", Discovering=on)
         if not on:
@@ -189,7 +191,7 @@ class Adapter:
                 self.tree.set(device.path, "Device1", RSSI=None)
 
     def _advertisement(self, seen):
-        if not self.scanning or not self.present:
+        if not self.scanning or not self.present or self.faults.deaf:
             return
         address = str(seen.address).split("/")[0]
         uuids = [uuid_text(u if isinstance(u, UUID) else UUID.from_bytes(bytes(u))) for u in seen.data.get(7) or []]

@@ -2,6 +2,7 @@
 # meshhost: a host for mesh radios and other byte-link devices
 """Device1: a remote device, its link, pairing and bond."""
 import asyncio
+import contextlib
 import time
 
 from bumble import hci
@@ -138,7 +139,12 @@ class Device:
 
     async def _open(self):
         async with self.adapter.connecting:
-            link = await asyncio.wait_for(self.adapter.radio.connect(self._hci_address()), CONNECT_TIMEOUT)
+            try:
+                link = await asyncio.wait_for(self.adapter.radio.connect(self._hci_address()), CONNECT_TIMEOUT)
+            except asyncio.CancelledError:       # Bumble leaves the controller at it, which then makes no other link
+                with contextlib.suppress(hci.HCI_Error):
+                    await self.adapter.radio.send_sync_command(hci.HCI_LE_Create_Connection_Cancel_Command())
+                raise
         self.link, self.gone = link, asyncio.get_running_loop().create_future()
         link.on("disconnection", self._disconnected)
         self.tree.set(self.path, "Device1", Connected=True)

@@ -31,6 +31,7 @@ Commands on standard input:
     abort N|P%               Connect gets as far as Connected=true, then le-connection-abort-by-local
     early-resolved S         ServicesResolved comes S seconds before the objects do; 0 ends it
     no-resolve on|off        ServicesResolved never comes
+    deaf on|off              the search hears nothing, until it is begun anew
     duplicate on|off         each notification is told twice
     keep-gatt on|off         bonded devices keep their GATT objects while disconnected
     old on|off               as BlueZ 5.66: no signal Disconnected, and a bond that the radio has lost fails Connect with

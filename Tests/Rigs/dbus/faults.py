@@ -32,6 +32,7 @@ class Faults:
         self.abort = Chance()
         self.early_resolved = 0.0                # seconds by which ServicesResolved comes before the objects
         self.no_resolve = False                  # ServicesResolved never comes
+        self.deaf = False                        # a search hears nothing until it is begun anew
         self.duplicate = False                   # every value is told twice
         self.old = False                         # as BlueZ 5.66: no Disconnected, Connect fails with a lost bond
         self.keep_gatt = False                   # bonded devices keep their GATT objects while disconnected
@@ -49,7 +50,7 @@ class Faults:
             self.abort = Chance(rest[0])
         elif word == "early-resolved":
             self.early_resolved = float(rest[0])
-        elif word in ("no-resolve", "duplicate", "keep-gatt", "old"):
+        elif word in ("no-resolve", "duplicate", "keep-gatt", "old", "deaf"):
             setattr(self, word.replace("-", "_"), rest[0] == "on")
         elif word == "clear":
             self.__init__()

@@ -15,15 +15,18 @@ only air.
 Commands on standard input. NAME picks one radio, no name means every radio; N picks an exposed controller, none all.
     terminate [NAME]         the radio ends its link: 0x13
     linkloss [NAME]          both sides see a supervision timeout: 0x08
+    micfail [NAME]           both sides see that a packet was not encrypted with their key: 0x3D
     vanish [NAME]            the radio is gone, the host's controller is not told
     gone [NAME], back [NAME]  out of range: not advertising and 0x08 on both sides; in range again
     adv on|off [NAME]        start or stop advertising
     forget [NAME]            the radio loses its bonds: the next encryption fails with 0x06
     passkey N [NAME]         what it displays from now on
     become KEY=VALUE,...|- [NAME]  another radio, without bonds; `-` is the one it was at the beginning
+    reflash [NAME]           its handles move, as with another firmware, and its link ends: 0x13; bonds are kept
     security_request [NAME]  ask the central for security
     conn_params [NAME]       ask for 15-30 ms, latency 4, supervision 2 s over L2CAP
     notify HEX|- COUNT [NAME]  COUNT notifications of these bytes, `-` for an empty one
+    oversend LENGTH [NAME]   one notification of LENGTH zeros, whatever the MTU
     burst COUNT LENGTH [NAME]  COUNT numbered notifications
     pace COUNT LENGTH RATE [NAME]  the same, RATE of them a second
     shut [NAME], reopen [NAME]  let go of the controller of --radio-hci, which was pulled; open it anew, bonds are kept
@@ -173,7 +176,8 @@ class Commands:
             for host in self.hosts if not rest else [self.hosts[int(rest[0])]]:
                 self.on_host(word, host)
             return None
-        taken = {"adv": 1, "passkey": 1, "become": 1, "notify": 2, "burst": 2, "pace": 3, "early": 1}.get(word, 0)
+        taken = {"adv": 1, "passkey": 1, "become": 1, "notify": 2, "burst": 2, "pace": 3, "early": 1,
+                 "oversend": 1}.get(word, 0)
         names = rest[taken:]
         chosen = [r for r in self.radios if not names or r.settings.name in names]
         if not chosen:
@@ -204,6 +208,13 @@ class Commands:
 
     async def linkloss(self, radio):
         await radio.lose_link()
+
+    async def micfail(self, radio):
+        radio.controller.link_loss(hci.HCI_ErrorCode.CONNECTION_TERMINATED_DUE_TO_MIC_FAILURE_ERROR)
+
+    async def reflash(self, radio):
+        radio.move_handles()
+        await self.terminate(radio)
 
     async def gone(self, radio):
         await radio.advertise(False)
@@ -246,6 +257,9 @@ class Commands:
         payload = b"" if text == "-" else bytes.fromhex(text)
         for _ in range(int(count)):
             await radio.notify(payload)
+
+    async def oversend(self, radio, length):
+        radio.oversend(int(length))
 
     async def burst(self, radio, count, length):
         await radio.burst(int(count), int(length))

@@ -50,9 +50,8 @@ class RigController(Controller):
         self.collected = []        # the same, not yet reported because more may follow
 
     # faults -----------------------------------------------------------------------------------------------------------
-    def link_loss(self, tell_host=True):
+    def link_loss(self, reason=hci.HCI_ErrorCode.CONNECTION_TIMEOUT_ERROR, tell_host=True):
         """End links as a supervision timeout does, on both sides at once."""
-        reason = hci.HCI_ErrorCode.CONNECTION_TIMEOUT_ERROR
         for connection in list(self.le_connections.values()):
             connection.send_ll_control_pdu(ll.TerminateInd(reason))
             if tell_host:

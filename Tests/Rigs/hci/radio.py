@@ -138,7 +138,7 @@ class Radio:
                 if attribute.type == UUID.from_16_bits(0x2902) and attribute.handle == self.tx.handle + 1:
                     attribute.permissions |= notify
 
-    def _move_handles(self):
+    def move_handles(self):
         """Another firmware has services of its own before these."""
         self.firmware += 1
         self._renew_services(Service(UUID.from_16_bits(0xFE00 + n), []) for n in range(self.firmware))
@@ -315,10 +315,17 @@ class Radio:
         self.log("subscribed", on=bool(notify))
         self.in_use = True
         if notify and self.settings.early:
-            self.device.gatt_server.send_gatt_pdu(bearer, bytes(att.ATT_Handle_Value_Notification(
-                attribute_handle=self.tx.handle, attribute_value=b"early")))
+            self._send_at_once(bearer, b"early")
         if notify and self.bridge:
             asyncio.get_running_loop().create_task(self._open_bridge())
+
+    def _send_at_once(self, bearer, value):
+        self.device.gatt_server.send_gatt_pdu(bearer, bytes(att.ATT_Handle_Value_Notification(
+            attribute_handle=self.tx.handle, attribute_value=value)))
+
+    def oversend(self, length):
+        """A notification that no MTU limits."""
+        self._send_at_once(self.connection, bytes(length))
 
     async def _open_bridge(self):
         try:
@@ -353,7 +360,7 @@ class Radio:
         elif value[:1] == b"\xf3":
             await connection.disconnect()
         elif value[:1] == b"\xf4":
-            self._move_handles()
+            self.move_handles()
             await connection.disconnect()
         elif value[:1] == b"\xf5":
             await connection.update_parameters(15, 30, 4, 2000, use_l2cap=True)
