@@ -25,9 +25,11 @@ struct HCIHostileRadioTests {
         let radio = Self.radio()
         try await HCIBench.run(radios: [radio]) { [radio] actor, bench in
             let (downs, continuation) = AsyncStream.makeStream(of: MeshError?.self)
-            let transport = bench.transport(radio) {
-                if case .down(let reason) = $0 { continuation.yield(reason) }
-            }
+            let transport = bench.transport(
+                radio,
+                events: {
+                    if case .down(let reason) = $0 { continuation.yield(reason) }
+                })
             var down = downs.makeAsyncIterator()
             // Paired on the link, and encrypted with what was stored.
             for _ in 0..<2 {
@@ -41,6 +43,39 @@ struct HCIHostileRadioTests {
             try await transport.connect()
             #expect(await transport.diagnostics()["pairings"] == 1)
             await transport.disconnect()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `a radio that wants to be missed late, and goes, costs the others nothing`() async throws {
+        let radio = Self.radio(passkey: nil)
+        var other = radio
+        (other.address, other.name) = (DeviceAddress(0xC011_2233_4466, .random), "Barn")
+        try await HCIBench.run(radios: [radio, other]) { [radio, other] actor, bench in
+            await bench.poweredOn()
+            let link = try await bench.connect(radio)
+            try await link.startNotifications(of: try await bench.discover(link).transmit) { _ in }
+            let bystander = try await bench.connect(other)
+            try await bystander.startNotifications(of: try await bench.discover(bystander).transmit) { _ in }
+            await bench.controller.askForParameters(
+                radio.address,
+                .init(minimumInterval: 24, maximumInterval: 24, latency: 4, supervisionTimeout: 3200))
+            await until(actor.loop) { link.here { $0.machine.parameters.latency == 4 } }
+            // More is not granted.
+            #expect(link.here { $0.machine.parameters.supervisionTimeout } == 1000)
+            // Out of range: the controller tells the end when the supervision timeout is over.
+            await bench.controller.configure { $0.holdsEnds = true }
+            let closing = Task(executorPreference: actor.loop.taskExecutor) {
+                _ = actor
+                await link.close()
+            }
+            try await actor.loop.sleep(for: .seconds(10))
+            #expect(await bystander.end == nil)
+            await bench.controller.loseLink(to: radio.address)
+            await closing.value
+            await bench.controller.configure { $0.holdsEnds = false }
+            #expect(await bystander.end == nil)
+            await bystander.close()
         }
     }
 }
