@@ -64,8 +64,19 @@ struct HCICommandTests {
         }
         let short = ConnectionParameters(
             minimumInterval: 12, maximumInterval: 24, latency: 4, supervisionTimeout: 200)
-        #expect(short.withSupervisionFloor.supervisionTimeout == 400)
-        #expect(short.withSupervisionFloor.latency == 4)
+        #expect(short.withSupervisionInBounds.supervisionTimeout == 400)
+        #expect(short.withSupervisionInBounds.latency == 4)
+        var long = short
+        long.supervisionTimeout = 3200
+        #expect(long.withSupervisionInBounds.supervisionTimeout == 1000)
+        // A device that sleeps for so long needs it.
+        for (interval, latency) in [(3200, 1), (3200, 2), (800, 9), (40, 300)] as [(UInt16, UInt16)] {
+            let sleepy = ConnectionParameters(
+                minimumInterval: interval, maximumInterval: interval, latency: latency, supervisionTimeout: 3200)
+            let bounded = sleepy.withSupervisionInBounds
+            #expect(bounded.isValid == sleepy.isValid)
+            #expect(bounded.supervisionTimeout < 3200 && bounded.supervisionTimeout > 1000)
+        }
     }
 
     @Test func `advertising`() {

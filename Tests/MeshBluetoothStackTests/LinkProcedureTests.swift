@@ -131,6 +131,21 @@ struct LinkProcedureTests {
         #expect(machine.disconnectRequested(now: at(1)) == .init())
     }
 
+    @Test func `closing waits for as long as the peer may be silent`() {
+        var long = machine()
+        let current = HCIEvent.CurrentParameters(interval: 24, latency: 4, supervisionTimeout: 3200)
+        _ = long.eventReceived(.connectionUpdated(.success, handle, current), now: at(0))
+        _ = long.disconnectRequested(now: at(0))
+        #expect(long.nextDeadline == at(34))
+        // Or may be silent as soon as what was ordered is in effect.
+        var ordered = machine()
+        var wanted = ConnectionParameters.relaxed
+        wanted.supervisionTimeout = 1000
+        _ = ordered.procedureRequested(.updateParameters(wanted), now: at(0))
+        _ = ordered.disconnectRequested(now: at(0))
+        #expect(ordered.nextDeadline == at(12))
+    }
+
     @Test func `closing waits for its event`() {
         var machine = machine()
         _ = machine.procedureRequested(.setPHY(.twoMegabit), now: at(0))

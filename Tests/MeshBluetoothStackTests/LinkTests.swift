@@ -92,7 +92,7 @@ struct LinkTests {
             Issue.record("no answer")
             return
         }
-        #expect(reply == .connectionParameterReply(LinkPair.handle, wanted.withSupervisionFloor))
+        #expect(reply == .connectionParameterReply(LinkPair.handle, wanted.withSupervisionInBounds))
         // Another link's.
         let others = pair.central.eventReceived(.parametersRequested(ConnectionHandle(1), wanted), now: at(0))
         #expect(others.isEmpty)

@@ -60,21 +60,27 @@ extension GATTError {
         }
     }
 
-    /// Why a link has ended.
-    init(_ end: LinkProcedureStateMachine.End, _ peer: String) {
+    /// Why a link has ended. `provedKeys`: it had no stored keys to doubt, or these had encrypted it. They are the right ones
+    /// then, whatever a packet looked like later: noise makes such packets, and so can a stranger.
+    init(_ end: LinkProcedureStateMachine.End, provedKeys: Bool, _ peer: String) {
         switch end {
         case .unanswered: self.init(.linkLost, .linkClosed, "the controller lost the link to \(peer)", .connect, peer)
-        case .disconnected(let reason): self.init(endedFor: reason, peer)
+        case .disconnected(let reason): self.init(endedFor: reason, provedKeys: provedKeys, peer)
         }
     }
 
-    private init(endedFor reason: HCIStatus, _ peer: String) {
+    private init(endedFor reason: HCIStatus, provedKeys: Bool, _ peer: String) {
         switch reason {
         case .remoteUserTerminated, .remoteLowResources, .remotePowerOff:
             self.init(.linkLost, .linkClosedByPeer, "\(peer) ended the link", .connect, peer)
         case .localHostTerminated: self.init(.linkLost, .linkClosed, "this host ended the link", .connect, peer)
         case .connectionTimeout:
             self.init(.linkLost, .linkClosed, "nothing was heard of \(peer) any more", .connect, peer)
+        case .integrityFailure where provedKeys:
+            self.init(
+                .linkLost, .linkClosed,
+                "a packet of the link to \(peer) was damaged, or not of its making; such a packet ends a link", .connect,
+                peer)
         case .integrityFailure:
             self.init(
                 .bondStale, .authenticationFailed, "the keys of \(peer) are not those of this host", .connect, peer)

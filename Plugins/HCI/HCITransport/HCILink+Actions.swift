@@ -62,7 +62,9 @@ extension HCILink {
 
     private func ended(_ reason: LinkProcedureStateMachine.End) {
         let error: GATTError =
-            isControllerLost ? .controllerGone("\(controller.port)", .connect, peerName) : GATTError(reason, peerName)
+            isControllerLost
+            ? .controllerGone("\(controller.port)", .connect, peerName)
+            : GATTError(reason, provedKeys: bond == nil || machine.protection != .open, peerName)
         end = error
         timer = nil
         unsentBond = nil

@@ -27,6 +27,9 @@ public struct ConnectionParameters: Sendable, Hashable {
         minimumInterval: 12, maximumInterval: 24, latency: 0, supervisionTimeout: 500)
     /// 4 s. What ends sooner ends in noise: kernels choose 420 ms, and their users see links drop (R24).
     public static let supervisionFloor: UInt16 = 400
+    /// 10 s. A peer that goes out of range costs its place in the controller for so long, and its user the time until the
+    /// next attempt; the specification allows 32 s.
+    public static let supervisionCeiling: UInt16 = 1000
 
     /// Whether these lie in the ranges of Vol 3 Part A §4.20, and a silence of the latency's length does not end the
     /// link.
@@ -38,10 +41,15 @@ public struct ConnectionParameters: Sendable, Hashable {
         return Int(supervisionTimeout) * 40 > (1 + Int(latency)) * Int(maximumInterval) * 5 * 2
     }
 
-    /// The same with a supervision timeout of at least 4 s.
-    public var withSupervisionFloor: ConnectionParameters {
+    /// The same with a supervision timeout of at least 4 s, and at most 10 s where interval and latency allow that.
+    public var withSupervisionInBounds: ConnectionParameters {
         var parameters = self
         parameters.supervisionTimeout = max(supervisionTimeout, Self.supervisionFloor)
+        guard parameters.supervisionTimeout > Self.supervisionCeiling else { return parameters }
+        // In units of 10 ms, rounded up, and more than (1 + latency) * interval * 2.
+        let least = (1 + Int(latency)) * Int(maximumInterval) * 10 / 40 + 1
+        parameters.supervisionTimeout = UInt16(
+            min(Int(supervisionTimeout), max(Int(Self.supervisionCeiling), least)))
         return parameters
     }
 }

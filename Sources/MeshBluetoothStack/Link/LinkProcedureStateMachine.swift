@@ -30,8 +30,9 @@ public struct LinkProcedureStateMachine: ~Copyable, Sendable {
         public var procedureTimeout: Duration = .seconds(5)
         public var collisionPause: Duration = .milliseconds(100)
         public var collisionRetries = 3
-        /// How long the end of the link may take: a supervision timeout, and some more.
-        public var closeTimeout: Duration = .seconds(7)
+        /// How much longer than the supervision timeout the end of the link may take: a controller whose peer is out of
+        /// reach tells the end only then (Vol 6 Part B §4.5.12).
+        public var closeMargin: Duration = .seconds(2)
         /// How many procedures may wait.
         public var queueLimit = 16
 
@@ -134,8 +135,9 @@ public struct LinkProcedureStateMachine: ~Copyable, Sendable {
         case .closing, .ended: return Action()
         case .idle, .commanded, .running, .pausing: break
         }
+        let deadline = now + longestSilence + configuration.closeMargin
         let finished = failAll(.localHostTerminated)
-        state = .closing(deadline: now + configuration.closeTimeout)
+        state = .closing(deadline: deadline)
         return Action(commands: [.disconnect(handle, reason: reason)], finished: finished)
     }
 
@@ -188,6 +190,19 @@ public struct LinkProcedureStateMachine: ~Copyable, Sendable {
     }
 
     // MARK: Steps
+
+    /// The supervision timeout, or the one that was ordered and may run already.
+    private var longestSilence: Duration {
+        var timeout = parameters.supervisionTimeout
+        switch state {
+        case .commanded(let running), .running(let running):
+            if case .updateParameters(let ordered) = running.procedure {
+                timeout = max(timeout, ordered.supervisionTimeout)
+            }
+        case .idle, .pausing, .closing, .ended: break
+        }
+        return .milliseconds(10 * Int64(timeout))
+    }
 
     private static func isUpdate(_ procedure: LinkProcedure) -> Bool {
         if case .updateParameters = procedure { true } else { false }

@@ -16,7 +16,7 @@
 ///
 /// Setting up takes some round trips, each of them two intervals long, so the link begins with short ones and ends with
 /// what the peer asks for; a peer that asks for nothing gets the relaxed ones. Whatever is granted keeps a supervision
-/// timeout of 4 s (``ConnectionParameters/supervisionFloor``). The specification does not say how soon a central that
+/// timeout of 4 s (``ConnectionParameters/supervisionFloor``), and of no more than 10 s where that can be. The specification does not say how soon a central that
 /// accepts has to act; radios ask as soon as they are paired, with a latency under which the rest of the set-up would
 /// take seconds, so the order waits for its end, but no longer than 5 s of the 30 that the peripheral has to wait (Vol 3
 /// Part C Appendix A, TGAP(conn_param_timeout)).
@@ -155,9 +155,9 @@ public struct LinkTuningStateMachine: Sendable {
     /// As far as they can be granted.
     private func granted(_ wanted: ConnectionParameters) -> ConnectionParameters? {
         guard wanted.isValid else { return nil }
-        let raised = wanted.withSupervisionFloor
-        guard let interval = configuration.interval else { return raised }
-        return raised.fitting(interval)
+        let bounded = wanted.withSupervisionInBounds
+        guard let interval = configuration.interval else { return bounded }
+        return bounded.fitting(interval)
     }
 
     private mutating func refuse() -> Verdict {

@@ -18,7 +18,8 @@ final class HCIBench: Sendable {
     /// Longer than any deadline of the stack (``HCIDeadlines/short``).
     static let phaseTimeout = Duration.milliseconds(2_500)
     static let pairingTimeout = Duration.seconds(4)
-    static let endTimeout = Duration.seconds(2)
+    /// Longer than the end of a link may take: what has to be sent, and a supervision timeout.
+    static let endTimeout = Duration.seconds(10)
 
     let loop: EventLoop
     let controller: VirtualController
@@ -145,7 +146,6 @@ extension HCIDeadlines {
         deadlines.creation.cancelTimeout = .seconds(1)
         deadlines.creation.closeTimeout = .seconds(1)
         deadlines.procedures.procedureTimeout = .seconds(1)
-        deadlines.procedures.closeTimeout = .milliseconds(1_200)
         deadlines.client.transactionTimeout = .milliseconds(1_500)
         deadlines.client.writeTimeout = .milliseconds(1_500)
         deadlines.pairing = .milliseconds(1_500)

@@ -44,7 +44,7 @@ extension VirtualController {
         }
         guard send(.commandStatus(opcode)), link(handle) != nil else { return }
         switch opcode {
-        case .disconnect: endLink(handle, .localHostTerminated)
+        case .disconnect: if !holdsEnds { endLink(handle, .localHostTerminated) }
         case .enableEncryption:
             links[index].key = Array(command.parameters.suffix(16))
             let random = command.parameters[2..<10].reversed().reduce(0) { $0 << 8 | UInt64($1) }

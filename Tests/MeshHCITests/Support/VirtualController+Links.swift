@@ -148,6 +148,20 @@ extension VirtualController {
         flush()
     }
 
+    /// A radio sends a frame that its machines would not.
+    func sendFrame(_ frame: L2CAPFrame, of address: DeviceAddress) {
+        guard let link = links.first(where: { $0.peer.settings.address == address }) else { return }
+        carryOut([.frame(frame)], of: link.handle)
+        flush()
+    }
+
+    /// A radio asks for security.
+    func askForSecurity(_ address: DeviceAddress) {
+        guard let link = links.first(where: { $0.peer.settings.address == address }) else { return }
+        carryOut(link.peer.securityRequest(), of: link.handle)
+        flush()
+    }
+
     /// A radio asks for parameters.
     func askForParameters(_ address: DeviceAddress, _ parameters: ConnectionParameters) {
         guard let link = links.first(where: { $0.peer.settings.address == address }) else { return }

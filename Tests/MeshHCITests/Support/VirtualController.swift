@@ -89,6 +89,8 @@ actor VirtualController {
     var refusals: [HCIOpcode: HCIStatus] = [:]
     /// The end of a cancelled attempt is not told.
     var holdsCancellations = false
+    /// The end of a link is not told: the radio is out of range, and its supervision timeout runs.
+    var holdsEnds = false
     /// Cancel comes too late: the radio is connected to in that moment.
     var cancelsTooLate = false
     /// The line is closed after so many bytes.

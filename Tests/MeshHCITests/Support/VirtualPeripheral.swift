@@ -16,6 +16,10 @@ final class VirtualPeripheral {
         var passkey: UInt32?
         /// Each frame comes back.
         var echoes = false
+        /// What it gives as its identity; nil for its address.
+        var identity: DeviceAddress?
+        /// Of all zeros: it has no private addresses.
+        var resolvingKey = [UInt8](repeating: 0, count: 16)
     }
 
     typealias Machine = LinkStateMachine<Int>
@@ -36,7 +40,7 @@ final class VirtualPeripheral {
     /// In range, and willing.
     var isAdvertising = true
     private(set) var written: [[UInt8]] = []
-    private(set) var bond: Bond?
+    var bond: Bond?
     /// Of the link that is there.
     private(set) var machine: Machine?
     private var random = SplitMix(state: 1)
@@ -51,6 +55,11 @@ final class VirtualPeripheral {
     func notification(_ value: [UInt8]) -> L2CAPFrame? {
         guard let handle = database.valueHandle(of: Self.profile.transmit, in: Self.profile.service) else { return nil }
         return machine?.notification(handle, value)
+    }
+
+    /// The radio asks for what it needs, or for more than that.
+    func securityRequest() -> [Order] {
+        follow(machine?.secureRequested(now: .zero))
     }
 
     /// The radio asks for parameters, over signalling.
@@ -121,11 +130,13 @@ final class VirtualPeripheral {
         func bytes() -> [UInt8] { (0..<16).map { _ in .random(in: 0...255, using: &random) } }
         let material = PairingStateMachine.Material(
             keyPair: keyPair, nonces: (0..<20).map { _ in bytes() },
-            longTermKey: LongTermKey(key: bytes(), random: random.next(), diversifier: 0x1234))
-        let configuration = PairingStateMachine.Configuration(
+            longTermKey: LongTermKey(key: bytes(), random: random.next(), diversifier: 0x1234),
+            resolvingKey: settings.resolvingKey)
+        var configuration = PairingStateMachine.Configuration(
             connection, own: settings.address,
             capability: settings.passkey == nil ? .noInputNoOutput : .displayOnly,
             requiresAuthentication: settings.passkey != nil)
+        if let identity = settings.identity { configuration.identity = identity }
         return follow(
             machine?.pairingPrepared(
                 PairingStateMachine(configuration, material: material, passkey: settings.passkey), now: .zero))
