@@ -33,6 +33,9 @@ public struct CommandLaneConfiguration: Sendable {
     /// How many fences may be tried before the link is given up, 1 or 2: each must be of a kind whose answer cannot be
     /// one to what was sent before it.
     public var fenceAttempts = 2
+    /// How many turns in a row may pass over what waits with a lower priority. (A read costs the radio a moment, a send
+    /// air time: one read to four sends delays nobody who sends.)
+    public var passLimit = 4
     /// Entries that may wait per requester.
     public var queueLimit = 128
 

@@ -34,8 +34,10 @@ public import FoundationEssentials
 /// lane for a short time; no reply is no error, but a late one must not go to the next asker: the fence sees to that, and
 /// finds out that the radio has gone where the link does not tell.
 ///
-/// Requesters take turns (round robin) within a ``LanePriority``, each with its own FIFO. A mesh request waits while another
-/// one is pending in the radio, and does not hold up other requesters.
+/// Requesters take turns (round robin) within a ``LanePriority``, each with its own FIFO. A higher priority goes first, but
+/// not for ever: after ``CommandLaneConfiguration/passLimit`` turns that passed over somebody, whoever of those has waited
+/// longest has one. So a client that never stops sending delays the others and does not starve them, nor the host. A mesh
+/// request waits while another one is pending in the radio, and does not hold up other requesters.
 ///
 /// An entry may be a transaction: commands that go first, with nothing between them and the command itself, such as the
 /// flood scope that it is to be sent with.
@@ -118,6 +120,8 @@ public struct CommandLaneStateMachine: Sendable {
     private var queues: [LaneRequester: [LaneEntry]] = [:]
     /// Requesters with something queued, the next one first.
     private var turn: [LaneRequester] = []
+    /// How many turns in a row were given while somebody of a lower priority waited.
+    private var passes = 0
     /// The number of the last command that ``nextStep(now:onlyFrom:holdingMeshRequests:)`` gave.
     public private(set) var sendNumber: UInt64 = 0
 
@@ -191,6 +195,7 @@ public struct CommandLaneStateMachine: Sendable {
         for requester in turn { owed += (queues[requester] ?? []).map { _ in requester } }
         turn = []
         queues = [:]
+        passes = 0
         return owed
     }
 
@@ -234,15 +239,22 @@ public struct CommandLaneStateMachine: Sendable {
         return send(entry, requester, now)
     }
 
-    /// Whose turn it is: the first of those with the highest priority, but for those, and mesh requests, that have to wait.
-    private func nextTurn(_ only: LaneRequester?, _ holdingMeshRequests: Bool) -> Int? {
-        var best: (index: Int, priority: LanePriority)?
-        for (index, requester) in turn.enumerated() {
-            if let only, requester != only { continue }
-            guard let entry = queues[requester]?.first, !(holdingMeshRequests && entry.isMeshRequest) else { continue }
-            if best.map({ entry.priority > $0.priority }) ?? true { best = (index, entry.priority) }
+    /// Whose turn it is: the first of those with the highest priority, or of the others when these were passed over too
+    /// often. Who has to wait, such as a mesh request, is not among them.
+    private mutating func nextTurn(_ only: LaneRequester?, _ holdingMeshRequests: Bool) -> Int? {
+        let waiting = turn.enumerated().compactMap { index, requester -> (index: Int, priority: LanePriority)? in
+            if let only, requester != only { return nil }
+            guard let entry = queues[requester]?.first, !(holdingMeshRequests && entry.isMeshRequest) else { return nil }
+            return (index, entry.priority)
         }
-        return best?.index
+        guard let highest = waiting.map(\.priority).max() else { return nil }
+        let passed = waiting.first { $0.priority < highest }
+        if let passed, passes >= configuration.passLimit {
+            passes = 0
+            return passed.index
+        }
+        passes = passed == nil ? 0 : passes + 1
+        return waiting.first { $0.priority == highest }?.index
     }
 
     private mutating func send(_ entry: LaneEntry, _ requester: LaneRequester, _ now: Duration) -> Step {
