@@ -26,6 +26,8 @@ public struct CommandLaneConfiguration: Sendable {
     public var replyTimeout: Duration = .seconds(5)
     /// Silence needed before the fence is sent (nRF52 radios merge writes that come within one loop).
     public var fenceSilence: Duration = .milliseconds(100)
+    /// How long that silence may take to come. (No radio has so much to answer: what is late are a few replies.)
+    public var silenceLimit: Duration = .seconds(3)
     /// How long a command that makes the radio go away may wait for an OK or ERR that normally does not come.
     public var departureTimeout: Duration = .seconds(2)
     /// How long the fence's answer may take.

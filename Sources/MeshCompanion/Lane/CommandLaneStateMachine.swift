@@ -19,7 +19,8 @@ public import FoundationEssentials
 /// - `idle` waits for a command.
 /// - `betweenCommands` has more of a transaction to send, before anything else.
 /// - `waitingForReply` waits for the last reply to the command in flight, or its deadline.
-/// - `waitingForSilence` waits until no reply has come for a moment: some radios merge two writes into one.
+/// - `waitingForSilence` waits until no reply has come for a moment: some radios merge two writes into one. It does not
+///   wait for ever: a radio that babbles is asked all the same, or given up where only silence would show something.
 /// - `waitingForFence` waits for the answer to a harmless question, the fence.
 /// - `dead` waits for the driver to drop the link.
 ///
@@ -110,7 +111,7 @@ public struct CommandLaneStateMachine: Sendable {
         /// The next command of a transaction is due.
         case betweenCommands(LaneEntry, LaneRequester)
         case waitingForReply(InFlight)
-        case waitingForSilence(until: Duration, LaneQuarantine)
+        case waitingForSilence(until: Duration, limit: Duration, LaneQuarantine)
         case waitingForFence(deadline: Duration, LaneQuarantine)
         case dead
     }
@@ -168,7 +169,7 @@ public struct CommandLaneStateMachine: Sendable {
         switch state {
         case .closed, .idle, .betweenCommands, .dead: nil
         case .waitingForReply(let inFlight): inFlight.deadline
-        case .waitingForSilence(let until, _): until
+        case .waitingForSilence(let until, let limit, _): min(until, limit)
         case .waitingForFence(let deadline, _): deadline
         }
     }
@@ -244,7 +245,9 @@ public struct CommandLaneStateMachine: Sendable {
     private mutating func nextTurn(_ only: LaneRequester?, _ holdingMeshRequests: Bool) -> Int? {
         let waiting = turn.enumerated().compactMap { index, requester -> (index: Int, priority: LanePriority)? in
             if let only, requester != only { return nil }
-            guard let entry = queues[requester]?.first, !(holdingMeshRequests && entry.isMeshRequest) else { return nil }
+            guard let entry = queues[requester]?.first, !(holdingMeshRequests && entry.isMeshRequest) else {
+                return nil
+            }
             return (index, entry.priority)
         }
         guard let highest = waiting.map(\.priority).max() else { return nil }
@@ -314,10 +317,10 @@ public struct CommandLaneStateMachine: Sendable {
             case .finalPush:
                 return ended(inFlight, isRefused: false)
             }
-        case .waitingForSilence(_, let quarantine):
-            // Pushes say nothing of late replies; were they to extend the wait, a busy mesh would make it endless.
+        case .waitingForSilence(_, let limit, let quarantine):
+            // Pushes say nothing of late replies; were they to extend the wait, a busy mesh would make it longer.
             if isPush { return .push }
-            state = .waitingForSilence(until: now + configuration.fenceSilence, quarantine)
+            state = .waitingForSilence(until: now + configuration.fenceSilence, limit: limit, quarantine)
             return .late
         case .waitingForFence(_, var quarantine):
             if isPush { return .push }
@@ -326,7 +329,7 @@ public struct CommandLaneStateMachine: Sendable {
                 state = .idle
                 return .fenceAnswered
             }
-            state = .waitingForSilence(until: now + configuration.fenceSilence, quarantine)
+            waitForSilence(now, quarantine)
             return .late
         case .dead:
             return isPush ? .push : .late
@@ -344,9 +347,23 @@ public struct CommandLaneStateMachine: Sendable {
     }
 
     private mutating func quarantine(_ inFlight: InFlight, _ now: Duration) {
+        waitForSilence(now, LaneQuarantine(after: inFlight.expectation, attempts: configuration.fenceAttempts))
+    }
+
+    private mutating func waitForSilence(_ now: Duration, _ quarantine: LaneQuarantine) {
         state = .waitingForSilence(
-            until: now + configuration.fenceSilence,
-            LaneQuarantine(after: inFlight.expectation, attempts: configuration.fenceAttempts))
+            until: now + configuration.fenceSilence, limit: now + configuration.silenceLimit, quarantine)
+    }
+
+    /// The fence that was due has shown nothing.
+    private mutating func fenceFailed(_ now: Duration, _ quarantine: LaneQuarantine) -> DeadlineAction {
+        var quarantine = quarantine
+        guard quarantine.unanswered() else {
+            state = .dead
+            return .linkDead
+        }
+        waitForSilence(now, quarantine)
+        return .none
     }
 
     /// Time has passed.
@@ -358,17 +375,13 @@ public struct CommandLaneStateMachine: Sendable {
         case .waitingForReply(let inFlight):
             quarantine(inFlight, now)
             return inFlight.expectation.isDeparture ? .departed(inFlight.requester) : .timedOut(inFlight.requester)
-        case .waitingForSilence(_, let quarantine):
+        case .waitingForSilence(let until, _, let quarantine):
             guard let fence = quarantine.fences.first else { return .none }
+            if now < until, quarantine.needsSilence { return fenceFailed(now, quarantine) }
             state = .waitingForFence(deadline: now + configuration.fenceTimeout, quarantine)
             return .sendFence(fence.frame)
-        case .waitingForFence(_, var quarantine):
-            guard quarantine.unanswered() else {
-                state = .dead
-                return .linkDead
-            }
-            state = .waitingForSilence(until: now + configuration.fenceSilence, quarantine)
-            return .none
+        case .waitingForFence(_, let quarantine):
+            return fenceFailed(now, quarantine)
         }
     }
 }
