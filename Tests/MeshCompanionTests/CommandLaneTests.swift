@@ -89,6 +89,26 @@ struct CommandLaneTests {
         #expect(lane.nextStep(now: .seconds(5)) == .send(Self.getTime, from: 2))
     }
 
+    @Test func `a series without an end makes the link dead, also when its asker has gone`() {
+        for isGone in [false, true] {
+            var lane = Self.open { $0.seriesLimit = 3 }
+            Self.submit(&lane, Data([0x04]), from: 1)
+            Self.submit(&lane, Self.getTime, from: 2)
+            _ = lane.nextStep(now: .zero)
+            if isGone { lane.requesterLeft(1) }
+            let row = Data([0x03]) + Data(count: 147)
+            for _ in 0..<3 {
+                let part = lane.frameReceived(row, now: .zero)
+                #expect(part == (isGone ? .orphan(isLast: false) : .reply(to: 1, isLast: false)))
+            }
+            #expect(lane.frameReceived(row, now: .zero) == .endless(isGone ? nil : 1))
+            #expect(lane.frameReceived(row, now: .zero) == .late)
+            #expect(lane.nextDeadline == nil)
+            #expect(lane.nextStep(now: .zero) == .wait)
+            #expect(lane.linkLost() == [2])
+        }
+    }
+
     @Test func `a channel reply must name the channel that was asked for`() {
         // Reference §2.2 X2: another proxy gave channel 1 to who had asked for 4 and to who had asked for 3.
         var lane = Self.open()

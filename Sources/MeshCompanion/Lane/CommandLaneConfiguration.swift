@@ -24,6 +24,8 @@ public struct LaneRequester: Sendable, Hashable, ExpressibleByIntegerLiteral {
 public struct CommandLaneConfiguration: Sendable {
     /// How long a reply may take; also between two frames of a series. (Five seconds: the firmware's documentation.)
     public var replyTimeout: Duration = .seconds(5)
+    /// How many frames a series may have before its last one. (No firmware is built for more than 3,000 contacts.)
+    public var seriesLimit = 10_000
     /// Silence needed before the fence is sent (nRF52 radios merge writes that come within one loop).
     public var fenceSilence: Duration = .milliseconds(100)
     /// How long that silence may take to come. (No radio has so much to answer: what is late are a few replies.)

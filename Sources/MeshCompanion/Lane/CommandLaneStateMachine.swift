@@ -18,7 +18,8 @@ public import FoundationEssentials
 /// - `closed` waits for a link; commands are refused at once, never left unanswered.
 /// - `idle` waits for a command.
 /// - `betweenCommands` has more of a transaction to send, before anything else.
-/// - `waitingForReply` waits for the last reply to the command in flight, or its deadline.
+/// - `waitingForReply` waits for the last reply to the command in flight, or its deadline. A reply of too many parts is no
+///   reply, and ends in `dead`.
 /// - `waitingForSilence` waits until no reply has come for a moment: some radios merge two writes into one. It does not
 ///   wait for ever: a radio that babbles is asked all the same, or given up where only silence would show something.
 /// - `waitingForFence` waits for the answer to a harmless question, the fence.
@@ -65,6 +66,8 @@ public struct CommandLaneStateMachine: Sendable {
         case orphan(isLast: Bool)
         /// A reply nobody asked for: firmware 1.17 sends replies to every interface. Look at it, give it to nobody.
         case observation
+        /// The reply does not come to its end: answer its asker, if it is there, with an error. The link is dead.
+        case endless(LaneRequester?)
         /// A reply that came after its command had timed out: drop it.
         case late
         /// The last fence was answered; call ``nextStep(now:onlyFrom:holdingMeshRequests:)``.
@@ -103,6 +106,8 @@ public struct CommandLaneStateMachine: Sendable {
         /// What is still to be sent of the transaction.
         var entry: LaneEntry
         var deadline: Duration
+        /// How many parts of the reply have come.
+        var parts = 0
     }
 
     private enum State {
@@ -308,7 +313,11 @@ public struct CommandLaneStateMachine: Sendable {
             switch inFlight.expectation.match(frame) {
             case .none:
                 return isPush ? .push : .observation
+            case .part where inFlight.parts >= configuration.seriesLimit:
+                state = .dead
+                return .endless(inFlight.requester)
             case .part:
+                inFlight.parts += 1
                 inFlight.deadline = now + configuration.replyTimeout
                 state = .waitingForReply(inFlight)
                 return inFlight.requester.map { .reply(to: $0, isLast: false) } ?? .orphan(isLast: false)
