@@ -100,6 +100,40 @@ struct CommandLaneOrderTests {
         #expect(lane.nextStep(now: .zero) == .send(Base.getTime, from: 1))
     }
 
+    /// Requester 1 has a send for each turn; who gets the first turns, if these wait too.
+    static func turns(_ count: Int, beside entries: [(LaneRequester, LanePriority)]) -> [LaneRequester] {
+        var lane = Base.open()
+        for (requester, priority) in entries {
+            _ = lane.entryReceived(entry(Base.getTime, priority: priority), from: requester)
+        }
+        return (0..<count).map { _ in
+            _ = lane.entryReceived(entry(Base.getTime, priority: .send), from: 1)
+            guard case .send(_, let requester) = lane.nextStep(now: .zero) else { return 0 }
+            _ = lane.frameReceived(Base.time, now: .zero)
+            return requester
+        }
+    }
+
+    @Test func `sends without end let a read through now and then`() {
+        #expect(Self.turns(7, beside: [(2, .read)]) == [1, 1, 1, 1, 2, 1, 1])
+        #expect(Self.turns(7, beside: [(.host, .read)]) == [1, 1, 1, 1, .host, 1, 1])
+    }
+
+    @Test func `of those that were passed over the one that has waited longest is let through`() {
+        let turns = Self.turns(15, beside: [(2, .probe), (3, .read), (4, .read)])
+        #expect(turns == [1, 1, 1, 1, 2, 1, 1, 1, 1, 3, 1, 1, 1, 1, 4])
+    }
+
+    @Test func `a mesh request that has to wait is not let through`() {
+        var lane = Base.open()
+        _ = lane.entryReceived(Self.entry(Self.login, isMeshRequest: true), from: 2)
+        for _ in 0..<20 {
+            _ = lane.entryReceived(Self.entry(Base.getTime, priority: .send), from: 1)
+            #expect(lane.nextStep(now: .zero, holdingMeshRequests: true) == .send(Base.getTime, from: 1))
+            _ = lane.frameReceived(Base.time, now: .zero)
+        }
+    }
+
     @Test func `a held mesh request holds up nobody else`() {
         var lane = Base.open()
         _ = lane.entryReceived(Self.entry(Self.login, priority: .send, isMeshRequest: true), from: 1)

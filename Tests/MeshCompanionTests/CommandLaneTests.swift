@@ -89,6 +89,26 @@ struct CommandLaneTests {
         #expect(lane.nextStep(now: .seconds(5)) == .send(Self.getTime, from: 2))
     }
 
+    @Test func `a series without an end makes the link dead, also when its asker has gone`() {
+        for isGone in [false, true] {
+            var lane = Self.open { $0.seriesLimit = 3 }
+            Self.submit(&lane, Data([0x04]), from: 1)
+            Self.submit(&lane, Self.getTime, from: 2)
+            _ = lane.nextStep(now: .zero)
+            if isGone { lane.requesterLeft(1) }
+            let row = Data([0x03]) + Data(count: 147)
+            for _ in 0..<3 {
+                let part = lane.frameReceived(row, now: .zero)
+                #expect(part == (isGone ? .orphan(isLast: false) : .reply(to: 1, isLast: false)))
+            }
+            #expect(lane.frameReceived(row, now: .zero) == .endless(isGone ? nil : 1))
+            #expect(lane.frameReceived(row, now: .zero) == .late)
+            #expect(lane.nextDeadline == nil)
+            #expect(lane.nextStep(now: .zero) == .wait)
+            #expect(lane.linkLost() == [2])
+        }
+    }
+
     @Test func `a channel reply must name the channel that was asked for`() {
         // Reference §2.2 X2: another proxy gave channel 1 to who had asked for 4 and to who had asked for 3.
         var lane = Self.open()
@@ -124,6 +144,58 @@ struct CommandLaneTests {
         #expect(lane.frameReceived(Self.time, now: .milliseconds(5_200)) == .late)
         #expect(lane.frameReceived(Self.battery, now: .milliseconds(5_210)) == .fenceAnswered)
         #expect(lane.nextStep(now: .milliseconds(5_210)) == .send(Self.getTime, from: 2))
+    }
+
+    /// Gives the lane a frame that nobody asked for every 50 ms, and what `answers` says to each fence, until the lane is
+    /// idle or dead; all but the empty actions.
+    static func babble(
+        _ lane: inout Lane, from start: Duration, answers: (Data) -> Data?
+    ) -> (actions: [Lane.DeadlineAction], end: Duration) {
+        var actions: [Lane.DeadlineAction] = []
+        var now = start
+        while now < start + .seconds(60), !lane.isIdle, actions.last != .linkDead {
+            now += .milliseconds(50)
+            if case .fenceAnswered = lane.frameReceived(ok, now: now) { Issue.record("OK is no fence's answer") }
+            let action = lane.deadlineReached(now: now)
+            if action != .none { actions.append(action) }
+            if case .sendFence(let fence) = action, let answer = answers(fence) {
+                _ = lane.frameReceived(answer, now: now)
+            }
+        }
+        return (actions, now)
+    }
+
+    @Test func `a radio that is never silent is asked all the same`() {
+        var lane = Self.open()
+        Self.submit(&lane, Self.getTime, from: 1)
+        _ = lane.nextStep(now: .zero)
+        #expect(lane.deadlineReached(now: .seconds(5)) == .timedOut(1))
+        let (actions, end) = Self.babble(&lane, from: .seconds(5)) { $0 == Self.getBattery ? Self.battery : nil }
+        #expect(actions == [.sendFence(Self.getBattery)])
+        #expect(lane.isIdle)
+        #expect(end == .seconds(8))
+    }
+
+    @Test func `a radio that is never silent and answers no fence is given up`() {
+        var lane = Self.open()
+        Self.submit(&lane, Self.getTime, from: 1)
+        _ = lane.nextStep(now: .zero)
+        #expect(lane.deadlineReached(now: .seconds(5)) == .timedOut(1))
+        let (actions, end) = Self.babble(&lane, from: .seconds(5)) { _ in nil }
+        let deviceQuery = CompanionFrame.deviceQuery(version: 3)
+        #expect(actions == [.sendFence(Self.getBattery), .sendFence(deviceQuery), .linkDead])
+        #expect(end == .seconds(17))
+    }
+
+    @Test func `a series is not over before it is silent`() {
+        // Between the rows of a list the firmware answers other commands: answers to fences do not show its end.
+        var lane = Self.open()
+        Self.submit(&lane, Data([0x04]), from: 1)
+        _ = lane.nextStep(now: .zero)
+        #expect(lane.deadlineReached(now: .seconds(5)) == .timedOut(1))
+        let (actions, end) = Self.babble(&lane, from: .seconds(5)) { $0 == Self.getTime ? Self.time : Self.battery }
+        #expect(actions == [.sendFence(Self.getTime), .linkDead])
+        #expect(end == .seconds(14))
     }
 
     @Test func `two unanswered fences mean that the link is dead`() {

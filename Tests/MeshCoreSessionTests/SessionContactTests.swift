@@ -58,6 +58,14 @@ struct SessionContactTests {
         await bench.session.stop()
     }
 
+    @Test func `a list that goes on for ever ends the link`() async throws {
+        let bench = try await SessionBench.ready { frame, _ in
+            frame.first == 4 ? [hex("0202000000")] + Array(repeating: Self.ann, count: 12_000) : nil
+        }
+        #expect(await code { try await bench.session.contacts() } == .radioUnreadable)
+        #expect(await code { try await bench.session.time() } == .notConnected)
+    }
+
     @Test func `a list without an end fails, and the next call is well`() async throws {
         let bench = try await SessionBench.ready { frame, _ in frame.first == 4 ? [hex("0202000000"), Self.ann] : nil }
         async let list = code { try await bench.session.contacts() }

@@ -54,6 +54,24 @@ struct ContactCacheTests {
         #expect(Self.frames(cache.contactList(since: 900)) == [Frames.number(2, 3), Frames.number(4, 0)])
     }
 
+    @Test func `no more contacts are kept than any radio has`() throws {
+        var table = ContactTable()
+        let rows = try (0...ContactTable.capacity).map { try #require(ContactRow(ContactSharingTests.row($0))) }
+        for row in rows.dropLast() { #expect(table.put(row) == .added) }
+        #expect(table.put(rows[ContactTable.capacity]) == .noRoom)
+        #expect(table.put(rows[0]) == .replaced)
+        #expect(table.count == ContactTable.capacity)
+    }
+
+    @Test func `a contact for which there is no room leaves doubts`() {
+        var cache = Self.cache()
+        let rows = (0..<ContactTable.capacity).map(ContactSharingTests.row)
+        Self.pass(&cache, total: UInt32(rows.count), rows)
+        #expect(cache.contactsState == .valid)
+        cache.observed(ContactSharingTests.row(rows.count), now: .zero)
+        #expect(cache.contactsState != .valid)
+    }
+
     @Test func `a list that a client is being given does not change`() {
         var cache = Self.cache()
         Self.pass(&cache, total: 2, [Frames.contact(1, changed: 700), Frames.contact(2, changed: 900)])

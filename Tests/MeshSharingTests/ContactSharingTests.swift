@@ -72,6 +72,40 @@ struct ContactSharingTests {
         }
     }
 
+    /// A list that goes on and on.
+    @Sendable static func endless(_ command: Data) -> [Data] {
+        guard command.first == 0x04 else { return radio(5)(command) }
+        return [Data([0x02]) + number(5)] + (0..<12_000).map(row)
+    }
+
+    @Test func `a list without an end costs the link`() async throws {
+        try await SharingBench.run(answers: Self.radio(5)) { bench in
+            let client = try await bench.client()
+            #expect(try await Self.list(client).count == 7)
+            let radio = bench.radio
+            await radio.answer(with: Self.endless)
+            let down = bench.bus.subscribe(EventFilter(types: ["link.down"]))
+            var downs = down.makeAsyncIterator()
+            await radio.vanish()
+            _ = await downs.next()
+            let event = try #require(await downs.next())
+            #expect(event.data["code"] == "operation.timeout")
+            #expect(event.data["message"]?.stringValue?.contains("the end of its answer") == true)
+        }
+    }
+
+    @Test func `a client whose list has no end gets an error at last`() async throws {
+        try await SharingBench.run { bench in
+            let client = try await bench.client()
+            let radio = bench.radio
+            #expect(try await client.ask(Data([0x04])) == Data([0x01, 0x01]))
+            await radio.answer(with: Self.endless)
+            let frames = try await Self.list(client)
+            #expect(frames.count == CommandLaneConfiguration().seriesLimit + 1)
+            #expect(frames.last == Data([0x01, 0x04]))
+        }
+    }
+
     @Test func `since is strict, and the end tells the latest of the rows`() async throws {
         try await SharingBench.run(answers: Self.radio(5)) { bench in
             let client = try await bench.client()

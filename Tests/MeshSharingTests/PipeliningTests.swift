@@ -79,6 +79,29 @@ struct PipeliningTests {
         }
     }
 
+    @Test func `a client that sends without end does not keep others from reading`() async throws {
+        try await SharingBench.run { bench in
+            let text = Data([0x03, 0, 0, 1, 0, 0, 0, 0x41])
+            let radio = bench.radio
+            await radio.answer { $0 == text ? [] : AnsweringRadio.usual($0) }
+            let sender = try await bench.client()
+            try await sender.sendRaw(Self.framed(Array(repeating: text, count: 60)))
+            while await !radio.received.contains(text) { await Task.yield() }
+            let reader = try await bench.client()
+            try await reader.send(Self.getCore)
+            while await !bench.session.lane.isAwaited(by: 2) { await Task.yield() }
+            for sends in 1...10 {
+                while await radio.received.count(where: { $0 == text }) < sends { await Task.yield() }
+                await radio.push(Data([0x00]))
+                #expect(await sender.next() == Data([0x00]))
+                if await !bench.session.lane.isAwaited(by: 2) { break }
+            }
+            let answered = await !bench.session.lane.isAwaited(by: 2)
+            try #require(answered)
+            #expect(await reader.next() == Self.core)
+        }
+    }
+
     @Test func `commands of a client that was reset do not reach the radio`() async throws {
         try await SharingBench.run { bench in
             let client = try await bench.client()

@@ -18,8 +18,10 @@ public import FoundationEssentials
 /// - `closed` waits for a link; commands are refused at once, never left unanswered.
 /// - `idle` waits for a command.
 /// - `betweenCommands` has more of a transaction to send, before anything else.
-/// - `waitingForReply` waits for the last reply to the command in flight, or its deadline.
-/// - `waitingForSilence` waits until no reply has come for a moment: some radios merge two writes into one.
+/// - `waitingForReply` waits for the last reply to the command in flight, or its deadline. A reply of too many parts is no
+///   reply, and ends in `dead`.
+/// - `waitingForSilence` waits until no reply has come for a moment: some radios merge two writes into one. It does not
+///   wait for ever: a radio that babbles is asked all the same, or given up where only silence would show something.
 /// - `waitingForFence` waits for the answer to a harmless question, the fence.
 /// - `dead` waits for the driver to drop the link.
 ///
@@ -34,8 +36,10 @@ public import FoundationEssentials
 /// lane for a short time; no reply is no error, but a late one must not go to the next asker: the fence sees to that, and
 /// finds out that the radio has gone where the link does not tell.
 ///
-/// Requesters take turns (round robin) within a ``LanePriority``, each with its own FIFO. A mesh request waits while another
-/// one is pending in the radio, and does not hold up other requesters.
+/// Requesters take turns (round robin) within a ``LanePriority``, each with its own FIFO. A higher priority goes first, but
+/// not for ever: after ``CommandLaneConfiguration/passLimit`` turns that passed over somebody, whoever of those has waited
+/// longest has one. So a client that never stops sending delays the others and does not starve them, nor the host. A mesh
+/// request waits while another one is pending in the radio, and does not hold up other requesters.
 ///
 /// An entry may be a transaction: commands that go first, with nothing between them and the command itself, such as the
 /// flood scope that it is to be sent with.
@@ -62,6 +66,8 @@ public struct CommandLaneStateMachine: Sendable {
         case orphan(isLast: Bool)
         /// A reply nobody asked for: firmware 1.17 sends replies to every interface. Look at it, give it to nobody.
         case observation
+        /// The reply does not come to its end: answer its asker, if it is there, with an error. The link is dead.
+        case endless(LaneRequester?)
         /// A reply that came after its command had timed out: drop it.
         case late
         /// The last fence was answered; call ``nextStep(now:onlyFrom:holdingMeshRequests:)``.
@@ -100,6 +106,8 @@ public struct CommandLaneStateMachine: Sendable {
         /// What is still to be sent of the transaction.
         var entry: LaneEntry
         var deadline: Duration
+        /// How many parts of the reply have come.
+        var parts = 0
     }
 
     private enum State {
@@ -108,7 +116,7 @@ public struct CommandLaneStateMachine: Sendable {
         /// The next command of a transaction is due.
         case betweenCommands(LaneEntry, LaneRequester)
         case waitingForReply(InFlight)
-        case waitingForSilence(until: Duration, LaneQuarantine)
+        case waitingForSilence(until: Duration, limit: Duration, LaneQuarantine)
         case waitingForFence(deadline: Duration, LaneQuarantine)
         case dead
     }
@@ -118,6 +126,8 @@ public struct CommandLaneStateMachine: Sendable {
     private var queues: [LaneRequester: [LaneEntry]] = [:]
     /// Requesters with something queued, the next one first.
     private var turn: [LaneRequester] = []
+    /// How many turns in a row were given while somebody of a lower priority waited.
+    private var passes = 0
     /// The number of the last command that ``nextStep(now:onlyFrom:holdingMeshRequests:)`` gave.
     public private(set) var sendNumber: UInt64 = 0
 
@@ -164,7 +174,7 @@ public struct CommandLaneStateMachine: Sendable {
         switch state {
         case .closed, .idle, .betweenCommands, .dead: nil
         case .waitingForReply(let inFlight): inFlight.deadline
-        case .waitingForSilence(let until, _): until
+        case .waitingForSilence(let until, let limit, _): min(until, limit)
         case .waitingForFence(let deadline, _): deadline
         }
     }
@@ -191,6 +201,7 @@ public struct CommandLaneStateMachine: Sendable {
         for requester in turn { owed += (queues[requester] ?? []).map { _ in requester } }
         turn = []
         queues = [:]
+        passes = 0
         return owed
     }
 
@@ -234,15 +245,24 @@ public struct CommandLaneStateMachine: Sendable {
         return send(entry, requester, now)
     }
 
-    /// Whose turn it is: the first of those with the highest priority, but for those, and mesh requests, that have to wait.
-    private func nextTurn(_ only: LaneRequester?, _ holdingMeshRequests: Bool) -> Int? {
-        var best: (index: Int, priority: LanePriority)?
-        for (index, requester) in turn.enumerated() {
-            if let only, requester != only { continue }
-            guard let entry = queues[requester]?.first, !(holdingMeshRequests && entry.isMeshRequest) else { continue }
-            if best.map({ entry.priority > $0.priority }) ?? true { best = (index, entry.priority) }
+    /// Whose turn it is: the first of those with the highest priority, or of the others when these were passed over too
+    /// often. Who has to wait, such as a mesh request, is not among them.
+    private mutating func nextTurn(_ only: LaneRequester?, _ holdingMeshRequests: Bool) -> Int? {
+        let waiting = turn.enumerated().compactMap { index, requester -> (index: Int, priority: LanePriority)? in
+            if let only, requester != only { return nil }
+            guard let entry = queues[requester]?.first, !(holdingMeshRequests && entry.isMeshRequest) else {
+                return nil
+            }
+            return (index, entry.priority)
         }
-        return best?.index
+        guard let highest = waiting.map(\.priority).max() else { return nil }
+        let passed = waiting.first { $0.priority < highest }
+        if let passed, passes >= configuration.passLimit {
+            passes = 0
+            return passed.index
+        }
+        passes = passed == nil ? 0 : passes + 1
+        return waiting.first { $0.priority == highest }?.index
     }
 
     private mutating func send(_ entry: LaneEntry, _ requester: LaneRequester, _ now: Duration) -> Step {
@@ -293,7 +313,11 @@ public struct CommandLaneStateMachine: Sendable {
             switch inFlight.expectation.match(frame) {
             case .none:
                 return isPush ? .push : .observation
+            case .part where inFlight.parts >= configuration.seriesLimit:
+                state = .dead
+                return .endless(inFlight.requester)
             case .part:
+                inFlight.parts += 1
                 inFlight.deadline = now + configuration.replyTimeout
                 state = .waitingForReply(inFlight)
                 return inFlight.requester.map { .reply(to: $0, isLast: false) } ?? .orphan(isLast: false)
@@ -302,10 +326,10 @@ public struct CommandLaneStateMachine: Sendable {
             case .finalPush:
                 return ended(inFlight, isRefused: false)
             }
-        case .waitingForSilence(_, let quarantine):
-            // Pushes say nothing of late replies; were they to extend the wait, a busy mesh would make it endless.
+        case .waitingForSilence(_, let limit, let quarantine):
+            // Pushes say nothing of late replies; were they to extend the wait, a busy mesh would make it longer.
             if isPush { return .push }
-            state = .waitingForSilence(until: now + configuration.fenceSilence, quarantine)
+            state = .waitingForSilence(until: now + configuration.fenceSilence, limit: limit, quarantine)
             return .late
         case .waitingForFence(_, var quarantine):
             if isPush { return .push }
@@ -314,7 +338,7 @@ public struct CommandLaneStateMachine: Sendable {
                 state = .idle
                 return .fenceAnswered
             }
-            state = .waitingForSilence(until: now + configuration.fenceSilence, quarantine)
+            waitForSilence(now, quarantine)
             return .late
         case .dead:
             return isPush ? .push : .late
@@ -332,9 +356,23 @@ public struct CommandLaneStateMachine: Sendable {
     }
 
     private mutating func quarantine(_ inFlight: InFlight, _ now: Duration) {
+        waitForSilence(now, LaneQuarantine(after: inFlight.expectation, attempts: configuration.fenceAttempts))
+    }
+
+    private mutating func waitForSilence(_ now: Duration, _ quarantine: LaneQuarantine) {
         state = .waitingForSilence(
-            until: now + configuration.fenceSilence,
-            LaneQuarantine(after: inFlight.expectation, attempts: configuration.fenceAttempts))
+            until: now + configuration.fenceSilence, limit: now + configuration.silenceLimit, quarantine)
+    }
+
+    /// The fence that was due has shown nothing.
+    private mutating func fenceFailed(_ now: Duration, _ quarantine: LaneQuarantine) -> DeadlineAction {
+        var quarantine = quarantine
+        guard quarantine.unanswered() else {
+            state = .dead
+            return .linkDead
+        }
+        waitForSilence(now, quarantine)
+        return .none
     }
 
     /// Time has passed.
@@ -346,17 +384,13 @@ public struct CommandLaneStateMachine: Sendable {
         case .waitingForReply(let inFlight):
             quarantine(inFlight, now)
             return inFlight.expectation.isDeparture ? .departed(inFlight.requester) : .timedOut(inFlight.requester)
-        case .waitingForSilence(_, let quarantine):
+        case .waitingForSilence(let until, _, let quarantine):
             guard let fence = quarantine.fences.first else { return .none }
+            if now < until, quarantine.needsSilence { return fenceFailed(now, quarantine) }
             state = .waitingForFence(deadline: now + configuration.fenceTimeout, quarantine)
             return .sendFence(fence.frame)
-        case .waitingForFence(_, var quarantine):
-            guard quarantine.unanswered() else {
-                state = .dead
-                return .linkDead
-            }
-            state = .waitingForSilence(until: now + configuration.fenceSilence, quarantine)
-            return .none
+        case .waitingForFence(_, let quarantine):
+            return fenceFailed(now, quarantine)
         }
     }
 }

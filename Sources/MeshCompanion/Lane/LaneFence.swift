@@ -33,6 +33,7 @@ struct LaneQuarantine: Sendable {
     private(set) var fences: ArraySlice<LaneFence>
     /// How many of them must be answered.
     private(set) var needed: Int
+    private let followsSeries: Bool
 
     /// After a command whose reply, with this expectation, may still come.
     ///
@@ -41,9 +42,13 @@ struct LaneQuarantine: Sendable {
     /// the first one's answer, it cannot pass for the second's too. So does a series, between whose frames the firmware
     /// answers other commands: the silence before the second fence shows that the series is over.
     init(after expectation: ReplyExpectation, attempts: Int) {
+        followsSeries = expectation.isSeries
         needed = expectation.isSeries || expectation == .anyReply ? 2 : 1
         fences = LaneFence.allCases.filter { !expectation.names($0.reply) }.prefix(max(1, attempts) + needed - 1)
     }
+
+    /// Whether the next fence shows nothing unless there was silence before it: that of the end of a series.
+    var needsSilence: Bool { followsSeries && needed == 1 }
 
     /// The fence was answered; whether that was the last one needed.
     mutating func answered() -> Bool {

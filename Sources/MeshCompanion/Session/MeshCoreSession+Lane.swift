@@ -6,9 +6,6 @@ internal import MeshTransportAPI
 
 /// The driver of the two lanes: the ``CommandLaneStateMachine`` and, before it, the ``MeshRequestStateMachine``.
 extension MeshCoreSession {
-    /// How many frames a reply may have. (No firmware is built for more than 3,000 contacts.)
-    private static let replyLimit = 8_192
-
     // MARK: Calls
 
     /// Has a command sent, and waits for what its purpose says. The handshake's own go at once, others after it.
@@ -184,13 +181,20 @@ extension MeshCoreSession {
             }
         case .observation:
             // Of a batch, only the last command is the lane's.
-            if let inFlight, case .batch = slots[inFlight.slot]?.purpose, first == slots[inFlight.slot]?.replyCode {
+            if let inFlight, let slot = slots[inFlight.slot], case .batch(let leading) = slot.purpose,
+                first == slot.replyCode, slot.answers.replies.count < leading.count
+            {
                 slots[inFlight.slot]?.answers.replies.append(frame)
             } else {
                 counters.unaskedReplies += 1
             }
         case .late:
             counters.lateReplies += 1
+        case .endless(let requester):
+            let error = MeshError(.radioUnreadable, "the radio does not come to the end of its answer")
+            commandEnded(unanswered: true)
+            if let requester { finish(requester.client, .failure(error)) }
+            return endLink(error)
         case .leadAnswered, .fenceAnswered:
             break
         }
@@ -205,10 +209,7 @@ extension MeshCoreSession {
     }
 
     private func replyReceived(_ frame: Data, for id: UInt64, _ isLast: Bool, _ now: Duration) {
-        guard let replies = slots[id]?.answers.replies.count else { return }
-        guard replies < Self.replyLimit else {
-            return endLink(MeshError(.radioUnreadable, "the radio does not come to the end of a reply"))
-        }
+        guard slots[id] != nil else { return }
         if frame.first.map(PushCode.isPush) == true {
             slots[id]?.answers.push = frame
         } else {

@@ -179,8 +179,11 @@ struct ContactCache: Sendable {
     /// The radio told a row by itself or because it was asked for it.
     mutating func put(_ row: ContactRow) {
         if let pass, pass.listed[row.key] != nil { self.pass?.listed.put(row) }
-        guard table.put(row) else { return }
-        pass?.isMiscounted = true
+        switch table.put(row) {
+        case .replaced: return
+        case .noRoom: return doubt()
+        case .added: pass?.isMiscounted = true
+        }
         if row.lastModified == 0, unlisted > 0 {
             unlisted -= 1
         } else {

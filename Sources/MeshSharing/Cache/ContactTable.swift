@@ -6,6 +6,18 @@ internal import MeshCompanion
 
 /// Contacts in the order in which the radio told of them, found by key.
 struct ContactTable: Sendable {
+    /// What became of a row that was put in.
+    enum Put {
+        case added
+        /// It is in the place of the one with its key.
+        case replaced
+        /// The table is full.
+        case noRoom
+    }
+
+    /// More than any radio has: no firmware is built for more than 3,000 contacts.
+    static let capacity = 10_000
+
     private(set) var rows: [ContactRow] = []
     private var positions: [PublicKey: Int] = [:]
 
@@ -13,16 +25,17 @@ struct ContactTable: Sendable {
 
     subscript(key: PublicKey) -> ContactRow? { positions[key].map { rows[$0] } }
 
-    /// Puts a row in the place of the one with its key, or at the end. Whether it is a new one.
+    /// Puts a row in the place of the one with its key, or at the end.
     @discardableResult
-    mutating func put(_ row: ContactRow) -> Bool {
+    mutating func put(_ row: ContactRow) -> Put {
         if let position = positions[row.key] {
             rows[position] = row
-            return false
+            return .replaced
         }
+        guard rows.count < Self.capacity else { return .noRoom }
         positions[row.key] = rows.count
         rows.append(row)
-        return true
+        return .added
     }
 
     /// Takes a row out, as the radio does: those after it move up. Whether it was there.

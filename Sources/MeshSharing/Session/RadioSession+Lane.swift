@@ -187,6 +187,14 @@ extension RadioSession {
         }
     }
 
+    /// The radio sends part after part of an answer.
+    func answerIsEndless(_ requester: LaneRequester?) {
+        let error = MeshError(
+            .operationTimeout, "the radio does not come to the end of its answer; restart it if this goes on")
+        if let requester { fail(requester, error) }
+        endLink(error)
+    }
+
     /// Asks whether the radio is still there. A quiet mesh is no sign of death; no answer to this and to the fences is.
     private func probe() {
         // Not again before the answer or its end.

@@ -169,6 +169,8 @@ public actor RadioSession {
         case .late:
             counters.lateReplies += 1
             armTimer()
+        case .endless(let requester):
+            answerIsEndless(requester)
         case .fenceAnswered:
             log(.notice, "the radio answers again")
             pump()
