@@ -222,6 +222,7 @@ extension RadioSession.Counters {
             ("mesh_requests_refused", meshRequestsRefused), ("mesh_requests_unanswered", meshRequestsUnanswered),
             ("unasked_replies", unaskedReplies), ("late_replies", lateReplies), ("orphan_answers", orphanAnswers),
             ("messages_stored", messagesStored), ("messages_repeated", messagesRepeated),
+            ("messages_lost", messagesLost),
             ("messages_delivered", messagesDelivered), ("messages_redelivered", messagesRedelivered),
             ("contact_passes", contactPasses),
         ]

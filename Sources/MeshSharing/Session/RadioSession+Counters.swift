@@ -32,6 +32,8 @@ extension RadioSession {
         public var messagesStored: UInt64 = 0
         /// Messages that the radio gave out again.
         public var messagesRepeated: UInt64 = 0
+        /// Messages that came while too many waited for a journal that takes none.
+        public var messagesLost: UInt64 = 0
         /// Messages given to clients, each client counted.
         public var messagesDelivered: UInt64 = 0
         /// Messages given again because the client had not got them.

@@ -39,7 +39,8 @@ struct MessageFetching {
 /// Messages: from the radio into the journal, once, and from there to every client.
 ///
 /// The radio forgets a message when it is read. So each is in the journal before the next one is read, and one that the
-/// journal does not take is kept and tried again before any other is read.
+/// journal does not take is kept and tried again before any other is read. A message that comes otherwise than as the
+/// answer to the host's question goes into the journal all the same: nobody will give it out again.
 extension RadioSession {
     /// So many messages in a row that the journal has already end the fetching.
     private static let repeatLimit = 32
@@ -60,7 +61,7 @@ extension RadioSession {
                 var repeats = 0
                 // A radio that gives out the same again and again would keep the host busy for ever.
                 while repeats < Self.repeatLimit, let frame = try await nextFromRadio() {
-                    repeats = try await store(frame) ? 0 : repeats + 1
+                    repeats = try await store(newMessage(frame)) ? 0 : repeats + 1
                 }
             } while fetching.radioIsEmpty()
         } catch {
@@ -76,7 +77,7 @@ extension RadioSession {
 
     /// The radio's next message; nil if it has none.
     private func nextFromRadio() async throws(MeshError) -> Data? {
-        if let unstored { try await store(unstored) }
+        try await storeKept()
         let command = Data([CommandCode.syncNextMessage.rawValue])
         let reply = try await ask(command, expecting: CommandSpec.expectation(for: command))
         switch reply.first.flatMap(ReplyCode.init) {
@@ -85,20 +86,52 @@ extension RadioSession {
         }
     }
 
-    private func store(_ frame: Data) async throws(MeshError) -> Bool {
-        try await store(
-            NewMessage(
-                device: device, receivedAt: wallClock().milliseconds, key: MessageKey(frame).bytes, frame: frame,
-                origin: nil))
+    /// A frame came that is not the answer to the host's question for a message. It may be one: an answer that is late, or one
+    /// to another interface of the radio, which may have taken ours for its own. One that is there already is found by its
+    /// key. There may be more behind it; behind one that is there already another question would find none.
+    func storeStray(_ frame: Data) {
+        guard MessageView.isMessage(frame) else { return }
+        let message = newMessage(frame)
+        storeInBackground {
+            do {
+                if try await $0.store(message) { $0.fetchMessages() }
+            } catch {
+                $0.log(.error, "a message that came unasked is not in the journal yet", [("error", "\(error)")])
+            }
+        }
+    }
+
+    /// What the journal did not take is tried again.
+    func storeKept() async throws(MeshError) {
+        while let message = unstored.first {
+            try await append(message)
+            unstored.firstStored()
+        }
+    }
+
+    private func newMessage(_ frame: Data) -> NewMessage {
+        NewMessage(
+            device: device, receivedAt: wallClock().milliseconds, key: MessageKey(frame).bytes, frame: frame,
+            origin: nil)
+    }
+
+    /// Puts a message into the journal, or keeps it for later if that fails. False if it was there already.
+    private func store(_ message: NewMessage) async throws(MeshError) -> Bool {
+        do {
+            return try await append(message)
+        } catch {
+            if !unstored.keep(message) {
+                counters.messagesLost += 1
+                log(.error, "a message is lost: too many wait for the journal")
+            }
+            throw error
+        }
     }
 
     /// Puts a message into the journal and tells the clients and the bus. False if it was there already.
     @discardableResult
-    private func store(_ message: NewMessage) async throws(MeshError) -> Bool {
-        unstored = message
-        let entry = try await journal.append(message)
-        unstored = nil
-        guard let entry else {
+    private func append(_ message: NewMessage) async throws(MeshError) -> Bool {
+        guard let entry = try await journal.append(message) else {
             counters.messagesRepeated += 1
             return false
         }

@@ -239,6 +239,11 @@ extension RadioSession {
         await withCheckedContinuation { continuation in
             if storesUnderWay > 0 { storesEnded = continuation } else { continuation.resume() }
         }
+        do {
+            try await storeKept()
+        } catch {
+            log(.error, "a message that the radio has given out is lost", [("error", "\(error)")])
+        }
     }
 
     /// Runs what has to wait for the journal, one command at a time for each client. The last thing that a task does may be

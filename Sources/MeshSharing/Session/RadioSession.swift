@@ -84,8 +84,7 @@ public actor RadioSession {
     var fetching = MessageFetching()
     /// The newest entry of the journal, once known.
     var newest: JournalEntry?
-    /// A message that the radio has given out and the journal has not taken.
-    var unstored: NewMessage?
+    var unstored = UnstoredMessages()
     /// Clients that have gone while tasks of theirs used the journal, with the number of those that still do.
     var departing: [UInt64: Int] = [:]
     /// What is still to be stored for clients that have gone, and who waits for it.
@@ -153,21 +152,26 @@ public actor RadioSession {
             // Brings no deadline nearer: nothing to arm.
             return pushed(frame)
         case .reply(let requester, let isLast):
+            // Any reply ends a command that this version does not know, another interface's message too.
+            if requester != .host { storeStray(frame) }
             replied(frame, to: command, requester, isLast: isLast)
             isLast ? pump() : armTimer()
         case .leadAnswered:
             learn(frame, from: command)
             pump()
         case .orphan(let isLast):
+            storeStray(frame)
             learn(frame, from: command)
             isLast ? pump() : armTimer()
         case .observation:
             counters.unaskedReplies += 1
+            storeStray(frame)
             cache.observed(frame, now: loop.now)
             // Another interface of the radio may have set it.
             if frame.first == ReplyCode.ok.rawValue { scopes.doubt() }
         case .late:
             counters.lateReplies += 1
+            storeStray(frame)
             armTimer()
         case .endless(let requester):
             answerIsEndless(requester)

@@ -44,6 +44,12 @@ enum MessageView {
         }
     }
 
+    /// Whether a frame is a message, as SYNC_NEXT_MESSAGE brings it.
+    static func isMessage(_ frame: Data) -> Bool {
+        guard let code = frame.first.flatMap(ReplyCode.init) else { return false }
+        return code == .channelData || layout(of: code) != nil
+    }
+
     /// The frame for a client that told `version` in DEVICE_QUERY, 0 if it told none; nil if that version has no frame
     /// for it: a datagram of a channel (1B) before version 3. A message whose strength is not known tells 0 dB; the
     /// longest signed texts lose their last bytes by that, as they do in the firmware. Other frames are as they are.
