@@ -64,7 +64,7 @@ extension HostProgram {
     /// A connection to the daemon, if one runs.
     func daemon() throws(MeshError) -> ControlClient? {
         do throws(MeshError) {
-            return try ControlClient(path: controlSocket)
+            return try ControlClient(path: controlSocket())
         } catch {
             if error.code == .serviceUnavailable { return nil }
             throw error
@@ -104,7 +104,7 @@ extension HostProgram {
         let catalog = ModuleCatalog(loop: loop, log: logWriter.sink)
         let reading = source.read(catalog)
         if reading.config == nil {
-            Terminal.complain("meshhost: the config has errors and is not used; see `meshhost check`")
+            Terminal.complain("meshhost: \(reading.refusal(options.configFiles))")
         }
         let host = LocalHost(
             loop: loop, catalog: catalog, config: reading.config ?? HostConfig(), log: logWriter.sink)

@@ -18,7 +18,10 @@ extension CommandTable {
                 .json,
             ],
             hints: ["--jsonl": "each frame is a line of JSON already"],
-            examples: ["decode companion 3e03000c8000", "decode companion 88f8ab150011c3c1354d619bae9590e4d177db7eeaf982f5bdcf --channel '#bot'"],
+            examples: [
+                "decode companion 3e03000c8000",
+                "decode companion 88f8ab150011c3c1354d619bae9590e4d177db7eeaf982f5bdcf --channel '#bot'",
+            ],
             make: { .decode(.companion, hex: $0.operands.joined(), DecodeOptions($0)) }),
         CommandSyntax(
             words: ["decode", "packet"], operands: "HEX...", operandCount: 1...(.max),
