@@ -156,16 +156,16 @@ extension HostProgram {
 
     /// The PIN of the command line, of standard input, or of the environment, where nobody else sees it.
     private func pin(_ given: String?) throws(MeshError) -> String? {
-        let text: String
+        let (text, source): (String, String)
         switch given {
-        case "-": text = readLine() ?? ""
-        case let given?: text = given
+        case "-": (text, source) = (readLine() ?? "", "standard input")
+        case let given?: (text, source) = (given, "--pin")
         case nil:
             guard let named = environment["MESHHOST_PIN"], !named.isEmpty else { return nil }
-            text = named
+            (text, source) = (named, "MESHHOST_PIN")
         }
         do throws(UsageError) {
-            return try HostCommand.PairOptions.checked(pin: text)
+            return try HostCommand.PairOptions.checked(pin: text, from: source)
         } catch {
             throw MeshError(.invalidArgument, error.message)
         }

@@ -17,7 +17,9 @@ extension Surroundings {
     /// one.
     func target(_ request: HostCommand.PairOptions) async throws(MeshError) -> Target {
         let environment = TransportEnvironment(log: log.adding([("device", request.target)])) { _ in }
-        if let device = device(request.target) {
+        if var device = device(request.target) {
+            // One that is given anew is not read: its file may be what is missing.
+            if request.pin != nil { device.options["pin"] = nil }
             if let module = request.module, module != device.module {
                 throw MeshError(
                     .invalidArgument,
