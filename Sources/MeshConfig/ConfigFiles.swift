@@ -14,8 +14,10 @@ public enum ConfigFiles {
         do throws(BoundedFile.Problem) {
             return ConfigText(path: path, bytes: try BoundedFile(path: path, maximumLength: maximumLength).bytes)
         } catch {
+            var hint: String?
+            if case .notPermitted = error { hint = "run meshhost as root, with sudo, or as a user who may read it" }
             throw ConfigDiagnostic(
-                .error, .fileUnreadable, at: SourcePosition(source: path), "the file \(error.description)")
+                .error, .fileUnreadable, at: SourcePosition(source: path), "the file \(error.description)", hint: hint)
         }
     }
 

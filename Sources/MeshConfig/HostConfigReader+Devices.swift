@@ -118,7 +118,7 @@ extension HostConfigReader {
                     + (entry.isShorthand ? ConfigSchema.Device.section.keys.map(\.name) : [])
                     .filter { section.table[$0] == nil }
                 known = known.isEmpty ? ConfigSchema.Device.section.keys.map(\.name) : known
-                reportUnknown(entry, in: &section, proposing: free, known: known)
+                reportUnknown(entry, in: &section, proposing: free, known: known, options: specs)
                 if specs.contains(where: { $0.isSecret && NearestKey.of(entry.key, among: [$0.name]) != nil }) {
                     diagnostics.hideLine(at: entry.node.position)
                 }

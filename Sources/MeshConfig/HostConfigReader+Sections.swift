@@ -77,7 +77,8 @@ extension HostConfigReader {
     /// Reports one unknown key with what was probably meant: the nearest of `free`, the keys that are not used yet,
     /// else the section where this very key belongs, else all that there is.
     mutating func reportUnknown(
-        _ entry: ConfigEntry, in section: inout Section, proposing free: [String], known: [String]
+        _ entry: ConfigEntry, in section: inout Section, proposing free: [String], known: [String],
+        options: [OptionSpec] = []
     ) {
         let isTop = section.label.text == nil
         let what: String =
@@ -97,6 +98,9 @@ extension HostConfigReader {
             hint = "write it as link.\(key)"
         } else if entry.node.table == nil, let (key, home) = ConfigSchema.home(of: entry.key) {
             hint = key == entry.key ? "it is a key of \(home)" : "did you mean \(key) of \(home)?"
+        } else if let option = options.first(where: { $0.help.plainWords.contains(entry.key[...]) }) {
+            // Who writes a radio's port finds where it goes.
+            hint = "see \"\(option.name)\": \(option.help.asHint)"
         } else {
             hint = known.isEmpty ? nil : "known are \(known.joined(separator: ", "))"
         }
@@ -173,5 +177,12 @@ extension String {
                 (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
                     || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
             }
+    }
+}
+
+extension String {
+    /// Its words, as a key is one.
+    fileprivate var plainWords: [Substring] {
+        split { !$0.isLetter && !$0.isNumber && $0 != "_" }
     }
 }

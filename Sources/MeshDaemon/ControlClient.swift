@@ -41,13 +41,17 @@ struct ControlClient: ~Copyable {
             close(descriptor)
             if reason == EACCES || reason == EPERM {
                 throw MeshError(
-                    .permissionDenied, "no permission for \(path); join the daemon's group, or run as its user")
+                    .permissionDenied,
+                    "no permission for \(path); run it with sudo or as the daemon's user, or join its group (sudo usermod -aG "
+                        + "meshhost $USER) and log in anew")
             }
             if reason == EAGAIN { throw Self.silent(path) }
+            // What a daemon leaves that was killed is a socket that nobody listens at.
+            let text = reason == ENOENT ? "there is no such socket" : String(cString: strerror(reason))
             throw MeshError(
                 .serviceUnavailable,
-                "no daemon answers on \(path): \(String(cString: strerror(reason))); is `meshhost run` running? name its "
-                    + "socket with --control")
+                "no daemon answers on \(path): \(text); start it (`systemctl start meshhost` or `meshhost run`), or name its "
+                    + "socket with --control or MESHHOST_CONTROL")
         }
         self.descriptor = descriptor
     }

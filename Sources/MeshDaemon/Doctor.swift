@@ -71,9 +71,11 @@ enum Doctor {
         case "breaker-open":
             return find(.problem, text, "see that the device is on and near; it is tried again now and then")
         case "adapter":
+            // The next step stands behind the first semicolon of an error.
+            let parts = last?.split(separator: "; ", maxSplits: 1).map(String.init) ?? []
             return find(
-                .problem, last.map { "\(text): \($0)" } ?? text,
-                "switch the adapter or the network on, or plug the device in")
+                .problem, parts.first.map { "\(text): \($0)" } ?? text,
+                parts.count > 1 ? parts[1] : "switch the adapter or the network on, or plug the device in")
         case "backoff" where failures > 1:
             return find(.problem, text, "see that the device is on and near; it is tried again")
         default: break

@@ -41,6 +41,7 @@ extension HostDaemon: ControlHandler {
                 }
                 return ["schema": "meshhost.device/1", "device": await json(disabled: device)]
             }
+            guard config.devices.contains(where: { $0.name == name }) else { throw unknown(name) }
             try await perform(params, on: name, coordinator)
             let status = try await coordinator.status(of: name)
             var device = await json(status).objectValue ?? [:]
@@ -93,8 +94,9 @@ extension HostDaemon: ControlHandler {
     }
 
     private func unknown(_ device: String) -> MeshError {
-        let near = NearestName.of(device, among: config.devices.map(\.name)).map { "; did you mean \"\($0)\"?" } ?? ""
-        return MeshError(.deviceUnknown, "no device is called \"\(device)\"\(near)")
+        let near = NearestName.of(device, among: config.devices.map(\.name)).map { "did you mean \"\($0)\"?" }
+        return MeshError(
+            .deviceUnknown, "no device is called \"\(device)\"; \(near ?? "`meshhost devices` shows all there are")")
     }
 
     /// Ten years, the longest that `--for` takes.

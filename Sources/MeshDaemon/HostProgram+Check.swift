@@ -20,7 +20,7 @@ extension HostProgram {
         } else {
             if !examined.diagnostics.isEmpty { Terminal.complain(examined.diagnostics.rendered()) }
             if let config = examined.config, !options.isQuiet {
-                Terminal.write("ok: \(config.devices.count) devices, \(config.shares.count) shares\n")
+                Terminal.write("ok: \(config.summary)\n")
             }
         }
         return examined.status

@@ -15,7 +15,7 @@ extension HostProgram {
             } else {
                 findings.append(
                     DoctorFinding(
-                        "daemon", .note, "meshhost", "no daemon runs on \(controlSocket)",
+                        "daemon", .note, "meshhost", "no daemon runs on \(try controlSocket())",
                         advice:
                             "start it (`systemctl start meshhost` or `meshhost run`), or name its socket with --control"
                     ))
@@ -23,7 +23,11 @@ extension HostProgram {
             }
         } catch {
             let advice =
-                error.code == .permissionDenied ? "run doctor as the daemon's user" : "look at the daemon's log"
+                switch error.code {
+                case .permissionDenied: "run doctor as the daemon's user"
+                case .configurationInvalid: "name the config of the daemon, or its socket with --control"
+                default: "look at the daemon's log"
+                }
             findings.append(DoctorFinding("daemon", .problem, "meshhost", error.message, advice: advice))
         }
         if options.isJSON {
@@ -40,7 +44,7 @@ extension HostProgram {
         if let config = reading.config {
             findings.append(
                 DoctorFinding(
-                    "config", .ok, "config", "\(config.devices.count) devices, \(config.shares.count) shares"))
+                    "config", .ok, "config", config.summary))
         }
         for diagnostic in reading.diagnostics {
             let isError = diagnostic.severity == .error
@@ -57,7 +61,7 @@ extension HostProgram {
         _ client: inout ControlClient, _ config: HostConfig?
     ) throws(MeshError) -> [DoctorFinding] {
         let version = try client.ask("version")["version"]?.stringValue ?? ""
-        var findings = [DoctorFinding("daemon", .ok, "meshhost", "version \(version) runs on \(controlSocket)")]
+        var findings = [DoctorFinding("daemon", .ok, "meshhost", "version \(version) runs on \(try controlSocket())")]
         findings += Doctor.findings(troubles: try client.ask("status")["troubles"]?.arrayValue ?? [])
         let modules = try client.ask("modules")["modules"]?.arrayValue ?? []
         findings += Doctor.findings(modules: modules)

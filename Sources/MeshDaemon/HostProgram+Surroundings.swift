@@ -64,7 +64,7 @@ extension HostProgram {
     /// A connection to the daemon, if one runs.
     func daemon() throws(MeshError) -> ControlClient? {
         do throws(MeshError) {
-            return try ControlClient(path: controlSocket)
+            return try ControlClient(path: controlSocket())
         } catch {
             if error.code == .serviceUnavailable { return nil }
             throw error
@@ -104,7 +104,7 @@ extension HostProgram {
         let catalog = ModuleCatalog(loop: loop, log: logWriter.sink)
         let reading = source.read(catalog)
         if reading.config == nil {
-            Terminal.complain("meshhost: the config has errors and is not used; see `meshhost check`")
+            Terminal.complain("meshhost: \(reading.refusal(options.configFiles))")
         }
         let host = LocalHost(
             loop: loop, catalog: catalog, config: reading.config ?? HostConfig(), log: logWriter.sink)
@@ -156,16 +156,16 @@ extension HostProgram {
 
     /// The PIN of the command line, of standard input, or of the environment, where nobody else sees it.
     private func pin(_ given: String?) throws(MeshError) -> String? {
-        let text: String
+        let (text, source): (String, String)
         switch given {
-        case "-": text = readLine() ?? ""
-        case let given?: text = given
+        case "-": (text, source) = (readLine() ?? "", "standard input")
+        case let given?: (text, source) = (given, "--pin")
         case nil:
             guard let named = environment["MESHHOST_PIN"], !named.isEmpty else { return nil }
-            text = named
+            (text, source) = (named, "MESHHOST_PIN")
         }
         do throws(UsageError) {
-            return try HostCommand.PairOptions.checked(pin: text)
+            return try HostCommand.PairOptions.checked(pin: text, from: source)
         } catch {
             throw MeshError(.invalidArgument, error.message)
         }

@@ -20,7 +20,7 @@ extension HostProgram {
             let shown = options.isQuiet ? inspections.filter { !$0.isTrusted } : inspections
             Terminal.write(shown.map(\.text).joined(separator: "\n"))
         }
-        if !errors.isEmpty { Terminal.complain("meshhost: the config has errors; see `meshhost check`") }
+        if !errors.isEmpty { Terminal.complain("meshhost: \(reading.refusal(options.configFiles, errors))") }
         return errors.isEmpty && inspections.allSatisfy(\.isTrusted) ? .ok : .configuration
     }
 }

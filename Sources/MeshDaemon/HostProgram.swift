@@ -209,7 +209,7 @@ public struct HostProgram {
 
     private func askDaemon() -> ExitStatus {
         do throws(MeshError) {
-            var client = try ControlClient(path: controlSocket)
+            var client = try ControlClient(path: controlSocket())
             return try DaemonQuestion(command: command, options: options).ask(&client)
         } catch {
             if case .modules = command, error.code == .serviceUnavailable { return listModules() }
@@ -226,16 +226,22 @@ public struct HostProgram {
         }
         DaemonQuestion.show(modules: statuses.map(\.json), options)
         if reading.config == nil {
-            Terminal.complain("meshhost: the config has errors; see `meshhost check`")
+            Terminal.complain("meshhost: \(reading.refusal(options.configFiles))")
         }
         return .ok
     }
 
-    /// `--control`, then MESHHOST_CONTROL, then the config, then the default.
-    var controlSocket: String {
+    /// `--control`, then MESHHOST_CONTROL, then the config, then the default. Throws for a file that was named and cannot be
+    /// read: what is meant is not the default.
+    func controlSocket() throws(MeshError) -> String {
         // An empty variable is what a unit file leaves of an unset one.
         let named = environment["MESHHOST_CONTROL"].flatMap { $0.isEmpty ? nil : $0 }
         if let path = options.controlSocket ?? named { return path }
-        return withCatalog { source.read($0) }.controlSocket
+        let reading = withCatalog { source.read($0) }
+        if !options.configFiles.isEmpty, let trouble = reading.diagnostics.first(where: { $0.code == .fileUnreadable })
+        {
+            throw MeshError(.configurationInvalid, trouble.rendered(showingSource: false))
+        }
+        return reading.controlSocket
     }
 }

@@ -47,7 +47,7 @@ final class ModuleCatalog {
         } catch {
             let path = request.command?.first ?? request.path ?? locator.path(ofModule: request.name)
             inquiry.findings[request.name] = .refused(ModuleStatus(request.name, path: path, refusal: error))
-            return .unavailable(reason: error.description)
+            return .unavailable(reason: error.description(ofModule: request.name))
         }
     }
 
@@ -103,7 +103,7 @@ final class ModuleCatalog {
             do throws(ModuleRefusal) {
                 lookup = try look(request, loader(request.searchPath).locator, inquiry)
             } catch {
-                lookup = .unavailable(reason: error.description)
+                lookup = .unavailable(reason: error.description(ofModule: request.name))
             }
             guard let questions = inquiry.takeQuestions() else {
                 if case .unavailable(let reason) = lookup {
@@ -175,10 +175,15 @@ final class ModuleCatalog {
     /// their names.
     func reset(_ name: String?) throws(MeshError) -> [String] {
         if let name, isolated[name] == nil {
+            guard factories[name] == nil else {
+                throw MeshError(
+                    .invalidArgument,
+                    "module \"\(name)\" runs in the daemon's own process; a restart of the daemon starts it again")
+            }
+            let near = NearestName.of(name, among: factories.keys.sorted()).map { "did you mean \"\($0)\"?" }
             throw MeshError(
                 .invalidArgument,
-                factories[name] == nil
-                    ? "no module \"\(name)\" is loaded" : "module \"\(name)\" runs in the daemon's own process")
+                "no module \"\(name)\" is loaded; \(near ?? "`meshhost modules` shows those that are")")
         }
         let names = name.map { [$0] } ?? isolated.keys.sorted()
         for name in names { isolated[name]?.reset() }

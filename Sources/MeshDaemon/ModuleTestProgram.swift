@@ -93,12 +93,13 @@ struct ModuleTestProgram {
         switch options.subject {
         case .module(let word):
             let path = word.contains("/") || word.hasSuffix(".so") ? word : try installed(word)
+            guard access(path, R_OK) == 0 else { throw mistake("\(path): \(String(cString: strerror(errno)))") }
             subject = .library(path: Self.absolute(path))
         case .command(let words):
-            subject = .command([try Self.program(words[0], environment)] + words.dropFirst())
+            subject = .command([try program(words[0], environment)] + words.dropFirst())
         case .device(let name):
             (subject, written) = try configured(name)
-        case nil: throw UsageError(message: "module-test: nothing is named")
+        case nil: throw mistake("nothing is named")
         }
         for (key, text) in options.options { written[key] = .string(text) }
         return ModuleTestSettings(
@@ -120,8 +121,16 @@ struct ModuleTestProgram {
         let loop = EventLoop()
         let reading = source.read(ModuleCatalog(loop: loop, log: .none))
         try loop.shutDown()
-        guard let config = reading.config, let device = config.devices.first(where: { $0.name == name }) else {
-            throw MeshError(.configurationInvalid, "there is no device \"\(name)\" in the config; see `meshhost check`")
+        guard let config = reading.config else {
+            throw MeshError(.configurationInvalid, reading.refusal(options.configFiles))
+        }
+        guard let device = config.devices.first(where: { $0.name == name }) else {
+            let names = config.devices.map(\.name)
+            let near = NearestName.of(name, among: names).map { "did you mean \"\($0)\"?" }
+            throw MeshError(
+                .configurationInvalid,
+                "no device of the config is called \"\(name)\"; "
+                    + (near ?? (names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))")))
         }
         let written = try device.resolvedOptions(SecretSource(environment: environment))
         let request = config.request(forModule: device.module)
@@ -143,14 +152,18 @@ struct ModuleTestProgram {
     }
 
     /// A program by its path, or as the shell finds it.
-    private static func program(_ word: String, _ environment: [String: String]) throws -> String {
+    private func program(_ word: String, _ environment: [String: String]) throws -> String {
         if word.contains("/") {
-            if access(word, X_OK) == 0 { return absolute(word) }
+            if access(word, X_OK) == 0 { return Self.absolute(word) }
         } else {
             for folder in (environment["PATH"] ?? "").split(separator: ":") {
                 if access("\(folder)/\(word)", X_OK) == 0 { return "\(folder)/\(word)" }
             }
         }
-        throw UsageError(message: "module-test: \(word): there is no such program")
+        throw mistake("\(word): there is no such program, or it may not be run")
+    }
+
+    private func mistake(_ text: String) -> UsageError {
+        UsageError(message: "module-test: \(text)", topic: "module-test")
     }
 }

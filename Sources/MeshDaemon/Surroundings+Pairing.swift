@@ -17,10 +17,13 @@ extension Surroundings {
     /// one.
     func target(_ request: HostCommand.PairOptions) async throws(MeshError) -> Target {
         let environment = TransportEnvironment(log: log.adding([("device", request.target)])) { _ in }
-        if let device = device(request.target) {
+        if var device = device(request.target) {
+            // One that is given anew is not read: its file may be what is missing.
+            if request.pin != nil { device.options["pin"] = nil }
             if let module = request.module, module != device.module {
                 throw MeshError(
-                    .invalidArgument, "device \"\(device.name)\" is configured for module \"\(device.module)\"")
+                    .invalidArgument,
+                    "device \"\(device.name)\" is configured for module \"\(device.module)\"; leave --module out")
             }
             if let reason = device.disabledReason { throw MeshError(.moduleRefused, reason) }
             let factory = try await pairing(device.module)
@@ -49,15 +52,18 @@ extension Surroundings {
     private func pairing(_ module: String) async throws(MeshError) -> any TransportPairing {
         let factory = try await factory(module)
         guard factory.descriptor.capabilities.contains(.pairing), let pairing = factory as? any TransportPairing else {
-            throw MeshError(.notSupported, "devices of module \"\(module)\" are not paired with")
+            throw MeshError(
+                .notSupported, "devices of module \"\(module)\" are not paired with: its links need no keys")
         }
         return pairing
     }
 
     private func unknown(_ target: String) -> MeshError {
-        let near = NearestName.of(target, among: config.devices.map(\.name)).map { "; did you mean \"\($0)\"?" } ?? ""
+        let near = NearestName.of(target, among: config.devices.map(\.name)).map { "did you mean \"\($0)\"?" }
         return MeshError(
-            .deviceUnknown, "no device is called \"\(target)\"\(near), and it is no address such as C0:11:22:33:44:55")
+            .deviceUnknown,
+            "no device is called \"\(target)\"; "
+                + (near ?? "write the name of a [[device]], or an address such as C0:11:22:33:44:55"))
     }
 }
 
@@ -77,8 +83,9 @@ extension TransportSettings {
         }
         let (values, issues) = factory.check(written)
         if let issue = issues.first {
+            let hint = issue.hint.map { "; \($0)" } ?? ""
             throw MeshError(
-                .invalidArgument, issue.option.isEmpty ? issue.message : "\(issue.option): \(issue.message)")
+                .invalidArgument, (issue.option.isEmpty ? "" : "\(issue.option): ") + issue.message + hint)
         }
         options = values
     }

@@ -66,7 +66,8 @@ extension Surroundings {
         if let module {
             let factory = try await factory(module)
             guard let scanner = factory.scanner else {
-                throw MeshError(.notSupported, "module \"\(module)\" cannot look for devices")
+                throw MeshError(
+                    .notSupported, "module \"\(module)\" cannot look for devices; bluez, hci and serial can")
             }
             return [scanner]
         }

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import Glibc
+internal import MeshTransportAPI
 
 /// Where modules are looked for. Finding is not loading: only what a config names is loaded.
 public struct ModuleLocator: Sendable {
@@ -77,14 +78,15 @@ public struct ModuleLocator: Sendable {
                 "module \"\(name)\"", "a module name looks like \(ModuleName.pattern)",
                 advice: "correct the name in the config")
         }
-        let nearest = installed().map(\.name)
+        let others = installed().map(\.name)
+        let near = NearestName.of(name, among: others).map { "did you mean \"\($0)\"? else " } ?? ""
         return ModuleRefusal(
             "module \"\(name)\"",
             "no file \(name).so, meshhost-\(name).so or libmeshhost-\(name).so in "
                 + searched.joined(separator: ", "),
-            advice: nearest.isEmpty
+            advice: others.isEmpty
                 ? "install it, or name its folder in module_path"
-                : "install it, name its folder in module_path, or use one of: \(nearest.joined(separator: ", "))")
+                : "\(near)install it, name its folder in module_path, or use one of: \(others.joined(separator: ", "))")
     }
 
     private var searched: [String] { folders + (programFolder.map { [$0] } ?? []) }

@@ -20,6 +20,11 @@ public struct ModuleRefusal: Error, Sendable, Hashable, CustomStringConvertible 
 
     /// `subject: rule; advice`.
     public var description: String { "\(subject): \(rule); \(advice)" }
+
+    /// The same behind words that name the module: without its name a second time.
+    public func description(ofModule name: String) -> String {
+        subject == "module \"\(name)\"" ? "\(rule); \(advice)" : description
+    }
 }
 
 extension MeshError {

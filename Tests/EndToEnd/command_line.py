@@ -234,6 +234,38 @@ async def a_type_that_no_event_has_is_refused_with_the_nearest(rig):
     status, out, err = await host.cli("listen", "--type", "link,adverts")
     equal((status, out), (64, ""), "status and output")
     assert '"advert"' in err, err
+    status, out, err = await host.cli("listen", "--type", "link.redy", "--count", 1)
+    equal((status, out), (64, ""), "status and output")
+    assert '"link.ready"' in err, err
+
+
+async def a_file_that_was_named_and_is_not_there_is_no_default(rig):
+    host = Host(rig)
+    for words in (("devices",), ("listen",), ("reload",), ("modules",)):
+        status, out, err = await host.cli(*words, "--config", "/nowhere/a.toml", env={"MESHHOST_CONTROL": ""})
+        equal((status, out), (78, ""), f"{' '.join(words)} ({err})")
+        assert "/nowhere/a.toml" in err and "does not exist" in err, err
+
+
+async def a_config_that_is_not_used_is_told_with_its_error_and_the_command_that_tells_all(rig):
+    host = Host(rig)
+    host.configure(mock("bench", sed=1))
+    status, _, err = await host.cli("pair", "bench", "--config", host.config)
+    equal(status, 64, err)
+    first = err.splitlines()[0]
+    assert 'did you mean "seed"?' in first and f"`meshhost check --config {host.config}`" in first, first
+
+
+async def names_that_are_nearly_right_are_answered_with_those_that_are(rig):
+    host = await _running(rig)
+    for words, text in ((("device", "zebra"), "`meshhost devices` shows"), (("pair", "bnech"), 'did you mean "bench"?'),
+                        (("scan", "--module", "mok"), 'did you mean "mock"?'),
+                        (("modules", "reset", "mok"), 'did you mean "mock"?'),
+                        (("scan", "--module", "tcp"), "bluez, hci and serial can"),
+                        (("module-test", "/nowhere/a.so"), "No such file"),
+                        (("module-test", "--device", "bnech", "-c", host.config), 'did you mean "bench"?')):
+        status, _, err = await host.cli(*words)
+        assert status in (64, 78) and text in err and len(err.splitlines()) <= 2, f"{' '.join(words)}: {status} {err}"
 
 
 async def what_goes_over_the_air_is_decrypted(rig):

@@ -150,7 +150,7 @@ async def without_a_daemon_a_scan_uses_the_module_itself(rig):
     _, devices = await _scan(host, "--module", "scripted")
     _check(devices)
     status, _, err = await host.cli("scan", "--for", "1s", "--config", host.config, "--module", "tcp")
-    equal((status, err), (64, 'meshhost: module "tcp" cannot look for devices\n'))
+    equal((status, err), (64, 'meshhost: module "tcp" cannot look for devices; bluez, hci and serial can\n'))
 
 
 async def pairing_goes_through_the_daemon_and_then_the_link_comes_up(rig):
@@ -220,7 +220,8 @@ def _catches(pid, number):
 
 async def what_cannot_be_paired_with_is_said(rig):
     host = _host(rig, _scripted("roof"), mock("bench"))
-    for words, code, text in ((("roff",), 64, 'no device is called "roff"; did you mean "roof"?'),
+    for words, code, text in ((("roof", "--pin", "-"), 64, "standard input: a PIN has 1 to 16 digits"),
+                              (("roff",), 64, 'no device is called "roff"; did you mean "roof"?'),
                               (("bench",), 64, 'devices of module "mock" are not paired with'),
                               (("AA:1", "--module", "tcp"), 64, 'devices of module "tcp" are not paired with')):
         status, _, err = await host.cli("pair", *words, "--config", host.config)

@@ -123,7 +123,7 @@ async def a_pinned_module_is_that_file_and_no_other(rig):
     for isolation in ("in-process", "process"):
         configure(isolation)
         status, out, err = await host.cli("check", "--config", host.config)
-        equal((status, out), (0, "ok: 1 devices, 0 shares\n"), err)
+        equal((status, out), (0, "ok: 1 device, 0 shares\n"), err)
     await host.start()
     await host.ready("bench")
     (module,) = (await host.json("modules", "verify", "mock", "--config", host.config))["modules"]
@@ -151,4 +151,4 @@ async def a_module_loads_with_few_descriptors(rig):
     host = Host(rig)
     host.configure(mock("bench"))
     status, out, err = await host.shell(f'ulimit -n 48; exec "$0" check --config {host.config}')
-    equal((status, out), (0, "ok: 1 devices, 0 shares\n"), err)
+    equal((status, out), (0, "ok: 1 device, 0 shares\n"), err)

@@ -64,7 +64,7 @@ async def _carries_a_session(rig, host, prefix, example, module, path):
     modules = os.path.join(prefix, "lib", "meshhost", "modules")
     status, out, err = await host.cli("check", "--config", os.path.join(example, "config.toml"),
                                       "--set", f"daemon.module_path={modules}")
-    equal((status, out), (0, "ok: 1 devices, 1 shares\n"), err)
+    equal((status, out), (0, "ok: 1 device, 1 share\n"), err)
     radio = await rig.burst()
 
     async def bridge():

@@ -41,10 +41,15 @@ struct ControlParametersTests {
         #expect(throws: MeshError.self) { _ = try ControlParameters([1]) }
     }
 
-    @Test func `an event type of no family is refused, with the nearest`() throws {
-        #expect(throws: Never.self) { try EventFamilies.check(["link", "link.ready", "frame.rx"]) }
-        let error = #expect(throws: MeshError.self) { try EventFamilies.check(["link", "adverts"]) }
-        #expect(error?.message == "there are no events of type \"adverts\"; did you mean \"advert\"?")
+    @Test(arguments: [
+        ("adverts", "did you mean \"advert\"?"), ("link.redy", "did you mean \"link.ready\"?"),
+        ("lnk.ready", "did you mean \"link\"?"), ("config.written", "there are config.reload"),
+        ("advert.new", "did you mean \"advert\"?"),
+    ])
+    func `an event type that no event has is refused, with the nearest`(_ type: String, _ advice: String) throws {
+        #expect(throws: Never.self) { try EventFamilies.check(["link", "link.ready", "frame.rx", "advert"]) }
+        let error = #expect(throws: MeshError.self) { try EventFamilies.check(["link", type]) }
+        #expect(error?.message == "there are no events of type \"\(type)\"; \(advice)")
     }
 
     @Test(arguments: [

@@ -103,11 +103,12 @@ extension HostCommand.PairOptions {
     }
 
     /// A PIN of up to 16 digits: what any radio may have. The module knows better what its own take.
-    static func checked(pin: String) throws(UsageError) -> String {
+    static func checked(pin: String, from source: String = "--pin") throws(UsageError) -> String {
         guard (1...16).contains(pin.utf8.count), pin.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
         else {
             // Not with the value: it is a secret.
-            throw UsageError(message: "--pin: a PIN has 1 to 16 digits; write - to read it from standard input")
+            let advice = source == "--pin" ? "; write - to read it from standard input" : ""
+            throw UsageError(message: "\(source): a PIN has 1 to 16 digits\(advice)")
         }
         return pin
     }

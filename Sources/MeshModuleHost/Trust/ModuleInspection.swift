@@ -65,6 +65,9 @@ public struct ModuleInspection: Sendable, Hashable {
         isPinned = pin != nil
     }
 
+    /// Whose files and folders may be.
+    private static var owners: String { geteuid() == 0 ? "root" : "root and uid \(geteuid())" }
+
     // MARK: Kinds of modules
 
     /// Looks at a shared library.
@@ -74,7 +77,7 @@ public struct ModuleInspection: Sendable, Hashable {
         self.path = path.singleLine
         let real = attempt(.folders) { () throws(ModuleRefusal) in try ModuleFile.checkFolders(of: path) }
         inspect(library: real ?? path, calling: path, pin: pin)
-        if real != nil { add(.folders, "only root and uid \(geteuid()) may change them") }
+        if real != nil { add(.folders, "only \(Self.owners) may change them") }
         findings.sort { Check.allCases.firstIndex(of: $0.check)! < Check.allCases.firstIndex(of: $1.check)! }
     }
 
@@ -83,7 +86,7 @@ public struct ModuleInspection: Sendable, Hashable {
         self.init(name, path, pin: pin)
         let version = attempt(.file) { () throws(ModuleRefusal) in try ModuleFile.checkProgram(path) }
         guard version != nil else { return }
-        add(.file, "a program that, with its folders, only root and uid \(geteuid()) may change")
+        add(.file, "a program that, with its folders, only \(Self.owners) may change")
         if let digest = attempt(.sha256, { () throws(ModuleRefusal) in try ModuleFile.digest(ofProgram: path) }) {
             compare(digest, pin)
         }
