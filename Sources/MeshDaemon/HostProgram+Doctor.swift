@@ -58,7 +58,9 @@ extension HostProgram {
     ) throws(MeshError) -> [DoctorFinding] {
         let version = try client.ask("version")["version"]?.stringValue ?? ""
         var findings = [DoctorFinding("daemon", .ok, "meshhost", "version \(version) runs on \(controlSocket)")]
-        findings += Doctor.findings(troubles: try client.ask("status")["troubles"]?.arrayValue ?? [])
+        // A daemon of an older version, which was not restarted after an update, cannot say.
+        let troubles = (try? client.ask("status"))?["troubles"]?.arrayValue ?? []
+        findings += Doctor.findings(troubles: troubles)
         findings += Doctor.findings(modules: try client.ask("modules")["modules"]?.arrayValue ?? [])
         let examined = try client.ask("examine")["findings"]?.arrayValue ?? []
         findings += examined.compactMap { DoctorFinding($0) }
