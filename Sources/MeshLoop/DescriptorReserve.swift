@@ -50,7 +50,7 @@ public final class DescriptorReserve {
         for descriptor in descriptors { close(descriptor) }
     }
 
-    /// How many are in reserve, filled up as far as that is possible now.
+    /// How many are in reserve, filled up first.
     var count: Int {
         refill()
         return descriptors.count
@@ -104,7 +104,8 @@ public final class DescriptorReserve {
         onChange?(.relieved(turnedAway: turnedAwayNow))
     }
 
-    private func refill() {
+    /// Fills it up as far as that is possible now.
+    func refill() {
         while descriptors.count < Self.size, let descriptor = openSpare() { descriptors.append(descriptor) }
     }
 
