@@ -57,6 +57,8 @@ let package = Package(
         .library(name: "MeshMockTransport", targets: ["MeshMockTransport"]),
         .library(name: "MeshBLE", targets: ["MeshBLE"]),
         .library(name: "MeshDBus", targets: ["MeshDBus"]),
+        // For the fuzzer alone, which compares with libdbus.
+        .library(name: "CDBus", targets: ["CDBus"]),
         .library(name: "MeshBlueZTransport", targets: ["MeshBlueZTransport"]),
         .library(name: "MeshHCITransport", targets: ["MeshHCITransport"]),
         // Modules: what the daemon loads when a config names them.
@@ -175,7 +177,9 @@ let package = Package(
         .target(
             name: "MeshDBusTestSupport", dependencies: ["MeshDBus", "MeshLoop", "MeshTestSupport"],
             path: "Tests/MeshDBusTestSupport", swiftSettings: common),
-        tests("MeshDBusTests", ["MeshDBus", "MeshLoop", "CLibUV", "MeshTestSupport", "MeshDBusTestSupport"]),
+        tests(
+            "MeshDBusTests",
+            ["MeshDBus", "CDBus", "MeshLoop", "CLibUV", "MeshTestSupport", "MeshDBusTestSupport"]),
         tests(
             "MeshBLETests",
             ["MeshBLE", "MeshTransportAPI", "MeshLoop", "MeshWire", "MeshTransportTesting", "MeshTestSupport"]),

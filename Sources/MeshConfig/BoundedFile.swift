@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import Glibc
+import MeshTransportAPI
 
 /// A small regular file, read whole.
 struct BoundedFile {
@@ -24,6 +25,11 @@ struct BoundedFile {
             case .tooLong(let maximum): "is longer than \(maximum / 1024) KiB"
             case .failed(let code): "cannot be read: \(String(cString: strerror(code)))"
             }
+        }
+
+        /// What it means for whoever needs the file.
+        var code: MeshError.Code {
+            if case .notPermitted = self { .permissionDenied } else { .configurationInvalid }
         }
 
         init(errno code: Int32) {

@@ -84,5 +84,13 @@ extension ConfigDiagnostic {
         case secretInline = "C0301"
         /// A reference to a secret is malformed.
         case secretReferenceMalformed = "C0302"
+        /// A secret is not where its reference says, or cannot be used.
+        case secretUnusable = "C0401"
+        /// A share's certificate or key cannot be used.
+        case certificateUnusable = "C0402"
+        /// An address cannot be listened on.
+        case addressUnusable = "C0403"
+        /// The state folder cannot be used, or others could change what is in it.
+        case stateFolderUnusable = "C0404"
     }
 }

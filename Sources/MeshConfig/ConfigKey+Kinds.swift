@@ -167,13 +167,13 @@ extension ConfigKey where Value == String {
 }
 
 extension ConfigKey where Value == [String] {
-    /// Folders; in an environment variable or a `--set` argument separated by colons, as in `PATH`.
+    /// Folders; in an environment variable or a `--set` argument a list as in a file, or separated by colons as in `PATH`.
     static func paths(_ name: String, restart: Bool, help: String) -> ConfigKey {
         ConfigKey(
             name, type: "list of absolute paths", fallback: [], defaultText: "[]", restart: restart, help: help
         ) { node throws(Complaint) in
             let elements: [ConfigNode]
-            switch node.value {
+            switch try node.readingList(of: name).value {
             case .array(let nodes): elements = nodes
             case .unparsed(let text):
                 elements = text.split(separator: ":").map { ConfigNode(.unparsed(String($0)), at: node.position) }
@@ -196,7 +196,7 @@ extension ConfigKey where Value == [String]? {
     static func words(_ name: String, help: String) -> ConfigKey {
         ConfigKey(name, type: "list of texts", fallback: nil, defaultText: nil, help: help) { node throws(Complaint) in
             let elements: [ConfigNode]
-            switch node.value {
+            switch try node.readingList(of: name).value {
             case .array(let nodes): elements = nodes
             // A program without arguments, in an environment variable or a `--set` argument.
             case .unparsed: elements = [node]
@@ -219,11 +219,11 @@ extension ConfigKey where Value == [String]? {
 }
 
 extension ConfigKey where Value == [LocatedText]? {
-    /// One text or a list of them; in an environment variable or a `--set` argument separated by commas.
+    /// One text or a list of them; in an environment variable or a `--set` argument also separated by commas.
     static func textOrList(_ name: String, type: String, help: String) -> ConfigKey {
         ConfigKey(name, type: type, fallback: nil, defaultText: nil, required: true, help: help) {
             node throws(Complaint) in
-            switch node.value {
+            switch try node.readingList(of: name).value {
             case .string(let text): return [LocatedText(text: text, position: node.position)]
             case .unparsed(let text):
                 return text.split(separator: ",").map {
@@ -247,6 +247,24 @@ extension ConfigKey where Value == [LocatedText]? {
             default: throw .wrongType(name, takes: "a text or a list of texts", node)
             }
         }
+    }
+}
+
+extension ConfigNode {
+    /// Text from outside a file that is written as a list is in one, such as `["a", "b"]`, is that list; all else is itself.
+    /// `[::1]:5000` is none.
+    fileprivate func readingList(of key: String) throws(Complaint) -> ConfigNode {
+        guard case .unparsed(let text) = value, text.first == "[",
+            let next = text.dropFirst().first(where: { $0 != " " }), "\"']".contains(next), !text.hasPrefix("[]:")
+        else { return self }
+        let document = try? ConfigNode.parsing(toml: ConfigText(path: "", text: "list = \(text)"))
+        // Behind the list could stand another line with another key.
+        guard let entries = document?.table?.entries, entries.count == 1, case .array(let nodes) = entries[0].node.value
+        else {
+            throw .notAllowed(
+                key, text, hint: "write a list as in a file: [\"…\", \"…\"], in a shell between single quotes")
+        }
+        return ConfigNode(.array(nodes.map { ConfigNode($0.value, at: position) }), at: position)
     }
 }
 

@@ -42,8 +42,16 @@ public struct ConfigReading: Sendable {
     public var modules: [ModuleRequest]
     /// Folders that are searched for modules; empty means the built-in search path.
     public var modulePath: [String]
+    /// What it relies on that lies outside of it, whatever else is wrong with it. Nobody has looked whether it is there.
+    public var requirements: [ConfigRequirement]
     /// Errors and warnings in the order of the sources.
     public var diagnostics: [ConfigDiagnostic]
+    let layout: SourceLayout
+
+    /// ``diagnostics`` and what others have found, in the order of the sources.
+    public func diagnostics(and others: [ConfigDiagnostic]) -> [ConfigDiagnostic] {
+        layout.arranged(diagnostics + others)
+    }
 }
 
 extension HostConfig {
@@ -86,11 +94,12 @@ extension HostConfig {
         }
         var reader = HostConfigReader(diagnostics: diagnostics, isComplete: isComplete, modules: modules)
         let config = reader.read(layers.root)
-        let found = reader.diagnostics.finished(texts: input.texts, overrides: sources)
+        let layout = reader.diagnostics.layout(texts: input.texts, overrides: sources)
+        let found = layout.arranged(reader.diagnostics.found)
         let names = Set(reader.lookups.keys).union(config.modules.map(\.name))
         return ConfigReading(
             config: found.hasErrors ? nil : config, controlSocket: config.daemon.controlSocket,
             modules: names.sorted().map { config.request(forModule: $0) }, modulePath: config.daemon.modulePath,
-            diagnostics: found)
+            requirements: reader.requirements, diagnostics: found, layout: layout)
     }
 }

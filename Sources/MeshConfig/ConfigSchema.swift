@@ -150,7 +150,7 @@ public enum ConfigSchema {
         static let adapter = ConfigKey.text(
             "adapter", type: "text",
             help:
-                "The local hardware that the link goes through, such as hci0; the module gets it as its option adapter.",
+                "The local hardware that the link goes through, such as hci0, for modules with an option adapter.",
             rule: .notEmpty)
         static let section = SectionSpec(
             "[[device]]",
@@ -167,7 +167,9 @@ public enum ConfigSchema {
     enum Companion {
         static let sendWait = ConfigKey.duration(
             "send_wait", .zero...(.hours(1)), default: .seconds(4),
-            help: "How long what a client sends may wait while the radio is away; 0s refuses it at once.")
+            help:
+                "How long what a client sends may wait while the radio is away, unless it was disconnected on purpose; 0s refuses it at once."
+        )
         static let setClock = ConfigKey.bool(
             "set_clock", default: true, help: "Whether the radio's clock is set when it is behind the host's.")
         static let backlog = ConfigKey.int(

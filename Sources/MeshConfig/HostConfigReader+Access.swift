@@ -66,8 +66,13 @@ extension HostConfigReader {
                     "\"\(written.key)\" needs \"\(other)\" as well")
             }
         }
-        if let path, let keyPath { return ShareTLSConfig(certificate: path, key: keyPath) }
-        return nil
+        guard let path, let keyPath, let certificate, let key else { return nil }
+        let tls = ShareTLSConfig(certificate: path, key: keyPath)
+        requirements.append(
+            ConfigRequirement(
+                .certificate(tls, keyPosition: key.node.position), at: certificate.node.position,
+                in: section.label.text))
+        return tls
     }
 
     private mutating func readToken(
@@ -107,6 +112,9 @@ extension HostConfigReader {
         guard let secret else { return nil }
         var token = ShareTokenConfig(name: name, secret: secret)
         token.role = role
+        if case .inline = secret { return token }
+        requirements.append(
+            ConfigRequirement(.token(token), at: table["secret"]?.node.position ?? node.position, in: label.text))
         return token
     }
 

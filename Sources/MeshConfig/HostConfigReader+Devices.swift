@@ -38,6 +38,7 @@ extension HostConfigReader {
         if let module {
             switch lookUp(module) {
             case .found(let factory):
+                judgeAdapter(of: factory.descriptor, in: section)
                 device.options = readOptions(options, of: factory, for: device, in: &section)
             case .unavailable(let reason):
                 reportUnavailable(&device, reason: reason, options: options, in: section)
@@ -141,6 +142,9 @@ extension HostConfigReader {
             } else {
                 unknown.insert(entry.key)
                 given[entry.key] = spec.kind.standIn
+                requirements.append(
+                    ConfigRequirement(
+                        .option(entry.key, reference), at: entry.node.position, in: section.label.text))
             }
         }
         let issues = factory.check(given).issues
@@ -151,6 +155,18 @@ extension HostConfigReader {
             judgeIdentity(of: device, given.filter { !unknown.contains($0.key) }, factory, in: section)
         }
         return settings
+    }
+
+    /// An adapter that nobody looks at is a wish that is not heard.
+    private mutating func judgeAdapter(of module: TransportDescriptor, in section: Section) {
+        guard let written = section.table[ConfigSchema.Device.adapter.spec.name],
+            !module.options.contains(where: { $0.name == "adapter" })
+        else { return }
+        let hasController = module.options.contains { $0.name == "controller" }
+        diagnostics.error(
+            .contradiction, at: written.keyPosition, in: section.label.text,
+            "\"adapter\" does not go with module \"\(module.name)\"",
+            hint: hasController ? "write it as controller" : "it has no adapters to choose from: leave this out")
     }
 
     /// Two devices that are one would take the link from each other.

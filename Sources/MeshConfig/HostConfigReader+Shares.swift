@@ -128,6 +128,7 @@ extension HostConfigReader {
                 hint: "\"\(taken.address)\" at \(taken.position) listens there")
         } else {
             listeners.append(Listener(address: address, position: place))
+            requirements.append(ConfigRequirement(.listener(address), at: place, in: section.label.text))
         }
     }
 }

@@ -50,6 +50,7 @@ struct HostConfigReader {
     var identities: [Identity] = []
     var listeners: [Listener] = []
     var lookups: [String: ModuleLookup] = [:]
+    var requirements: [ConfigRequirement] = []
 
     init(diagnostics: DiagnosticList, isComplete: Bool, modules: @escaping (ModuleRequest) -> ModuleLookup) {
         self.diagnostics = diagnostics
@@ -76,12 +77,23 @@ struct HostConfigReader {
     }
 
     private mutating func readDaemon(_ top: Section) {
-        guard var section = subsection("daemon", of: top) else { return }
+        let written = subsection("daemon", of: top)
+        defer {
+            require(.stateFolder(config.daemon.stateDirectory), ConfigSchema.Daemon.stateDir.spec, in: written)
+            require(.controlSocket(config.daemon.controlSocket), ConfigSchema.Daemon.controlSocket.spec, in: written)
+        }
+        guard var section = written else { return }
         judgeKeys(of: &section, ConfigSchema.Daemon.section.keys)
         config.daemon.logLevel = value(ConfigSchema.Daemon.logLevel, in: section)
         config.daemon.stateDirectory = value(ConfigSchema.Daemon.stateDir, in: section)
         config.daemon.controlSocket = value(ConfigSchema.Daemon.controlSocket, in: section)
         config.daemon.modulePath = value(ConfigSchema.Daemon.modulePath, in: section)
+    }
+
+    /// Notes what a key of the daemon names, or its default.
+    private mutating func require(_ thing: ConfigRequirement.Thing, _ key: KeySpec, in section: Section?) {
+        let place = section?.table[key.name]?.node.position ?? .builtIn
+        requirements.append(ConfigRequirement(thing, at: place, in: SectionLabel.root.table("daemon").text))
     }
 
     private mutating func readJournal(_ top: Section) {

@@ -10,17 +10,17 @@ public enum PEMFile {
 
     /// Reads a file. `isPrivate`: it holds a key, and others must not be able to read it.
     ///
-    /// Throws ``MeshError/Code-swift.struct/permissionDenied`` for such a file that others can read and
-    /// ``MeshError/Code-swift.struct/configurationInvalid`` for one that cannot be read.
+    /// Throws ``MeshError/Code-swift.struct/permissionDenied`` for a file that this user may not read and
+    /// ``MeshError/Code-swift.struct/configurationInvalid`` for everything else: a key that others can read, for one.
     public static func read(_ path: String, isPrivate: Bool = false) throws(MeshError) -> [UInt8] {
         let file: BoundedFile
         do throws(BoundedFile.Problem) {
             file = try BoundedFile(path: path, maximumLength: maximumLength)
         } catch {
-            throw MeshError(.configurationInvalid, "\(path) \(error.description)", cause: error)
+            throw MeshError(error.code, "\(path) \(error.description)", cause: error)
         }
         if isPrivate, file.isReadableByOthers {
-            throw MeshError(.permissionDenied, "\(path) can be read by everyone; run: chmod o-rwx \(path)")
+            throw MeshError(.configurationInvalid, "\(path) can be read by everyone; run: chmod o-rwx \(path)")
         }
         return file.bytes
     }

@@ -52,8 +52,8 @@ extension SecretReference {
 
     /// Reads the secret; one line end at the end of a file is not part of it.
     ///
-    /// Throws ``MeshError/Code-swift.struct/permissionDenied`` for a file that others can read and
-    /// ``MeshError/Code-swift.struct/configurationInvalid`` for everything else.
+    /// Throws ``MeshError/Code-swift.struct/permissionDenied`` for a file that this user may not read and
+    /// ``MeshError/Code-swift.struct/configurationInvalid`` for everything else: one that others can read, for one.
     public func resolve(_ source: SecretSource) throws(MeshError) -> String {
         switch self {
         case .inline(let text):
@@ -81,10 +81,10 @@ extension SecretReference {
         do throws(BoundedFile.Problem) {
             file = try BoundedFile(path: path, maximumLength: maximumLength)
         } catch {
-            throw MeshError(.configurationInvalid, "\(path) \(error.description)", cause: error)
+            throw MeshError(error.code, "\(path) \(error.description)", cause: error)
         }
         if mustBePrivate, file.isReadableByOthers {
-            throw MeshError(.permissionDenied, "\(path) can be read by everyone; run: chmod o-rwx \(path)")
+            throw MeshError(.configurationInvalid, "\(path) can be read by everyone; run: chmod o-rwx \(path)")
         }
         guard var text = String(validating: file.bytes, as: UTF8.self) else {
             throw MeshError(.configurationInvalid, "\(path) is not UTF-8 text")

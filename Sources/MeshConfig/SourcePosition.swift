@@ -18,6 +18,9 @@ public struct SourcePosition: Sendable, Hashable {
 
     /// Stands for "nowhere": built-in defaults, and values that are compared without their place.
     public static let none = SourcePosition(source: "")
+
+    /// What holds because nobody has written anything else.
+    public static let builtIn = SourcePosition(source: "built-in default")
 }
 
 extension SourcePosition {

@@ -76,7 +76,9 @@ final class DBusBytesTakers: @unchecked Sendable {
             bytes.holds(Self.bytes, at: try reader.signature())
         else { return nil }
         let value = try reader.array(alignedTo: 1)
-        return value.upperBound == entries.upperBound ? reader.slice(value) : nil
+        guard value.upperBound == entries.upperBound else { return nil }
+        reader.skip(to: value.upperBound)
+        return try reader.array(alignedTo: 4) == bytes.count..<bytes.count ? reader.slice(value) : nil
     }
 }
 

@@ -24,7 +24,7 @@ final class DBusInput {
     private static let usualSize = 2 * portion
     /// With so much that is not handed on, nothing more need be read.
     private static let enough = 65_536
-    /// As many as one message of the kernel's can carry (`SCM_MAX_FD`).
+    /// As many as one message of the kernel's can carry (`SCM_MAX_FD`), and so one of a bus.
     private static let descriptorLimit = 253
     /// SCM_RIGHTS, which Glibc's module does not show (bits/socket.h): descriptors.
     private static let rights: Int32 = 1
@@ -37,7 +37,7 @@ final class DBusInput {
 
     deinit {
         buffer.deallocate()
-        for descriptor in descriptors { close(descriptor) }
+        closeUnclaimed()
     }
 
     // MARK: Reading
@@ -48,6 +48,8 @@ final class DBusInput {
         let room = UnsafeMutableRawBufferPointer(rebasing: buffer[filled.upperBound...])
         let count = receive(socket, room)
         if count > 0 { filled = filled.lowerBound..<filled.upperBound + count }
+        // No message speaks of so many.
+        if descriptors.count > Self.descriptorLimit, !hasMessage { return .ended }
         switch count {
         case 0: return .ended
         case room.count: return .some
@@ -60,6 +62,7 @@ final class DBusInput {
     private func makeRoom() {
         if filled.isEmpty {
             filled = 0..<0
+            closeUnclaimed()
             if buffer.count > Self.usualSize { move(to: Self.usualSize) }
             return
         }
@@ -118,6 +121,15 @@ final class DBusInput {
         }
     }
 
+    /// How many bytes there is room for.
+    var capacity: Int { buffer.count }
+
+    /// With nothing left that could speak of them, descriptors are nobody's.
+    private func closeUnclaimed() {
+        for descriptor in descriptors { close(descriptor) }
+        descriptors = []
+    }
+
     // MARK: Messages
 
     private var waiting: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: buffer[filled]) }
@@ -133,11 +145,14 @@ final class DBusInput {
     }
 
     /// Whether reading more can wait.
-    var isFull: Bool { filled.count >= Self.enough && hasMessage }
+    var isFull: Bool {
+        (filled.count >= Self.enough || descriptors.count >= Self.descriptorLimit) && hasMessage
+    }
 
     /// Takes the next message, whose bytes are lent until the next one is taken or something is read; nil when there is none.
     /// Throws when there is no way to go on.
     func next() throws(DBusError) -> (header: DBusHeader, bytes: UnsafeRawBufferPointer)? {
+        if filled.isEmpty { closeUnclaimed() }
         guard let length = try DBusHeader.length(ofMessage: waiting), length <= filled.count else { return nil }
         let bytes = UnsafeRawBufferPointer(rebasing: waiting[..<length])
         filled = filled.lowerBound + length..<filled.upperBound

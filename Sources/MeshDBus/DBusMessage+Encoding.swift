@@ -4,7 +4,7 @@
 internal import CDBus
 
 extension DBusMessage {
-    /// The most arrays, structures and variants within one another ("Maximum message depth": 64).
+    /// The most arrays, structures, dictionary entries and variants within one another ("Maximum message depth": 64).
     static let maximumDepth = 64
 
     /// Writes arguments behind those that are there. After an error the message is of no use.
@@ -72,8 +72,8 @@ extension DBusMessage {
                 try expect(entry.key, key)
                 try expect(entry.value, value)
                 try container("e", nil, &iterator, depth + 1) { iterator throws(DBusError) in
-                    try write(entry.key, &iterator, depth: depth + 1)
-                    try write(entry.value, &iterator, depth: depth + 1)
+                    try write(entry.key, &iterator, depth: depth + 2)
+                    try write(entry.value, &iterator, depth: depth + 2)
                 }
             }
         }
@@ -128,9 +128,7 @@ extension DBusMessage {
         _ type: Unicode.Scalar, _ content: String?, _ iterator: inout DBusMessageIter, _ depth: Int,
         _ body: (inout DBusMessageIter) throws(DBusError) -> Void
     ) throws(DBusError) {
-        guard depth < maximumDepth else {
-            throw DBusError(DBusError.invalidArguments, "values are nested too deeply")
-        }
+        guard depth < maximumDepth else { throw DBusWireReader.tooDeep }
         var inner = DBusMessageIter()
         try memory(dbus_message_iter_open_container(&iterator, Int32(type.value), content, &inner))
         do throws(DBusError) {

@@ -9,11 +9,13 @@ final class DBusReceived: Sendable {
     private let bytes: [UInt8]
     private let descriptors: [Int32]
 
-    /// Copies the bytes, and owns the descriptors from here on.
-    init(_ header: DBusHeader, _ bytes: UnsafeRawBufferPointer, descriptors: [Int32]) {
+    /// Copies the bytes, and owns the descriptors from here on, also when it throws: for names that D-Bus does not allow.
+    init(_ header: DBusHeader, _ bytes: UnsafeRawBufferPointer, descriptors: [Int32]) throws(DBusError) {
         self.header = header
         self.bytes = Array(bytes)
         self.descriptors = descriptors
+        // Everything is set: a throw runs `deinit`.
+        try header.checkNames(bytes)
     }
 
     deinit {
@@ -46,7 +48,9 @@ final class DBusReceived: Sendable {
         let result = bytes.withUnsafeBytes { bytes -> Result<([DBusValue], [Int32]), DBusError> in
             var reader = reader(of: bytes)
             do throws(DBusError) {
-                return .success((try reader.values(header.signature), reader.copies))
+                let values = try reader.values(header.signature)
+                guard reader.reader.offset == bytes.count else { throw DBusWireReader.malformed }
+                return .success((values, reader.copies))
             } catch {
                 for descriptor in reader.copies { close(descriptor) }
                 return .failure(error)

@@ -347,7 +347,7 @@ final class DBusTransport: @unchecked Sendable {
     private func deliver(_ header: DBusHeader, _ bytes: UnsafeRawBufferPointer) throws(DBusError) {
         messagesDelivered += 1
         if bytesTakers.take(header, bytes) { return }
-        let message = DBusReceived(header, bytes, descriptors: try input.takeDescriptors(header))
+        let message = try DBusReceived(header, bytes, descriptors: try input.takeDescriptors(header))
         switch message.kind {
         case .methodReturn, .error:
             waiting.removeValue(forKey: message.replySerial)?

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // meshhost: a host for mesh radios and other byte-link devices
 
+internal import CDBus
+
 /// Walks the bytes of one message (D-Bus Specification, "Marshaling (Wire Format)"). The bytes are lent.
 ///
-/// Whatever they are, nothing outside of them is read. The bus has checked what it passes on, so that nobody meets the errors
-/// of this; it checks more than is checked here: texts that are no UTF-8 are repaired, and padding is not looked at.
+/// Whatever they are, nothing outside of them is read, and what the specification forbids is an error. The bus has checked what
+/// it passes on, so that nobody should meet one; but what has made its way through this once is relied upon.
 struct DBusWireReader {
     /// All of the message: alignment counts from its beginning.
     let bytes: UnsafeRawBufferPointer
@@ -22,10 +24,18 @@ struct DBusWireReader {
         DBusError(DBusError.invalidArguments, "the message is not what D-Bus allows")
     }
 
+    static var tooDeep: DBusError {
+        DBusError(DBusError.invalidArguments, "values are nested too deeply")
+    }
+
+    /// Steps over padding, which is zeros.
     mutating func align(to alignment: Int) throws(DBusError) {
         let aligned = (offset + alignment - 1) & ~(alignment - 1)
         guard aligned <= bytes.count else { throw Self.malformed }
-        offset = aligned
+        while offset < aligned {
+            guard bytes[offset] == 0 else { throw Self.malformed }
+            offset += 1
+        }
     }
 
     mutating func number<Number: FixedWidthInteger & BitwiseCopyable>(
@@ -53,7 +63,7 @@ struct DBusWireReader {
 
     /// A text, which a zero follows.
     private mutating func content(_ length: Int) throws(DBusError) -> Range<Int> {
-        guard bytes.count - offset > length else { throw Self.malformed }
+        guard bytes.count - offset > length, bytes[offset + length] == 0 else { throw Self.malformed }
         let range = offset..<offset + length
         offset = range.upperBound + 1
         return range
@@ -62,6 +72,7 @@ struct DBusWireReader {
     /// Where the elements of an array stand that are aligned like this.
     mutating func array(alignedTo alignment: Int) throws(DBusError) -> Range<Int> {
         let length = Int(try number(UInt32.self))
+        guard length <= DBUS_MAXIMUM_ARRAY_LENGTH else { throw Self.malformed }
         try align(to: alignment)
         guard bytes.count - offset >= length else { throw Self.malformed }
         return offset..<offset + length
@@ -76,30 +87,20 @@ struct DBusWireReader {
         UnsafeRawBufferPointer(rebasing: bytes[range])
     }
 
-    func string(_ range: Range<Int>) -> String {
-        String(decoding: slice(range), as: UTF8.self)
+    /// The text that stands there. D-Bus has no zeros in texts.
+    func string(_ range: Range<Int>) throws(DBusError) -> String {
+        let text = slice(range)
+        guard !text.contains(0), let string = String(validating: text, as: UTF8.self) else { throw Self.malformed }
+        return string
     }
 
-    // MARK: Signatures
-
-    /// Where the one complete type ends that begins at `start`.
-    func endOfType(_ start: Int, within limit: Int, depth: Int = 0) throws(DBusError) -> Int {
-        guard start < limit, depth <= DBusMessage.maximumDepth else { throw Self.malformed }
-        let closing: UInt8
-        switch bytes[start] {
-        case UInt8(ascii: "a"): return try endOfType(start + 1, within: limit, depth: depth + 1)
-        case UInt8(ascii: "("): closing = UInt8(ascii: ")")
-        case UInt8(ascii: "{"): closing = UInt8(ascii: "}")
-        case UInt8(ascii: ")"), UInt8(ascii: "}"): throw Self.malformed
-        default: return start + 1
+    /// Throws unless the text that stands there is what one of libdbus's validators accepts. A zero follows each text.
+    func check(_ range: Range<Int>, _ validate: (UnsafePointer<CChar>) -> dbus_bool_t) throws(DBusError) {
+        let isValid = slice(range).withMemoryRebound(to: CChar.self) { text in
+            guard let start = text.baseAddress, !text.contains(0) else { return false }
+            return validate(start) != 0
         }
-        var next = start + 1
-        while next < limit, bytes[next] != closing {
-            next = try endOfType(next, within: limit, depth: depth + 1)
-        }
-        // One of nothing would take no bytes, and an array of those no end.
-        guard next < limit, next > start + 1 else { throw Self.malformed }
-        return next + 1
+        guard isValid else { throw Self.malformed }
     }
 
     /// How values of a type are aligned, by its first character.

@@ -119,8 +119,10 @@ struct ControlClient: ~Copyable {
 
     private static func setPatience(of descriptor: Int32, _ option: Int32, _ time: Duration) {
         let milliseconds = Int(time.milliseconds)
-        var value = timeval(tv_sec: milliseconds / 1_000, tv_usec: milliseconds % 1_000 * 1_000)
-        setsockopt(descriptor, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<timeval>.size))
+        // A `timeval`. To which module its members belong depends on the files that are compiled together with this one
+        // (6.3.1): sometimes on one that nobody can import.
+        var value = (time_t(milliseconds / 1_000), suseconds_t(milliseconds % 1_000 * 1_000))
+        setsockopt(descriptor, SOL_SOCKET, option, &value, socklen_t(MemoryLayout.size(ofValue: value)))
     }
 
     private static func silent(_ path: String) -> MeshError {

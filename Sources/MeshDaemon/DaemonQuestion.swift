@@ -15,6 +15,7 @@ struct DaemonQuestion {
             Self.show(modules: try client.ask("modules")["modules"]?.arrayValue ?? [], options)
         case .modulesReset(let name):
             let answer = try client.ask("reset", name.map { ["module": .string($0)] } ?? .object([:]))
+            if options.isQuiet { break }
             show(answer) {
                 let names = (answer["modules"]?.arrayValue ?? []).map { Self.text($0) }
                 return names.isEmpty
@@ -27,7 +28,7 @@ struct DaemonQuestion {
             show(answer) { Self.table(devices: answer["devices"]?.arrayValue ?? []) }
         case .device(let name, let verb):
             let answer = try client.ask("device", Self.params(name, verb))
-            show(answer) { Self.table(devices: [answer["device"] ?? .null]) }
+            if !options.isQuiet { show(answer) { Self.table(devices: [answer["device"] ?? .null]) } }
         case .clients:
             let answer = try client.ask("clients")
             show(answer) { Self.table(clients: answer["clients"]?.arrayValue ?? []) }
@@ -36,7 +37,7 @@ struct DaemonQuestion {
         case .reload:
             return reloaded(try client.ask("reload"))
         case .run, .check, .configShow, .configSchema, .bridge, .decode, .decodeBluetooth, .decodeRecording, .encode,
-            .version, .help, .scan, .pair, .unpair, .doctor, .controllerInfo, .modulesVerify:
+            .version, .help, .completion, .moduleTest, .scan, .pair, .unpair, .doctor, .controllerInfo, .modulesVerify:
             break
         }
         return .ok

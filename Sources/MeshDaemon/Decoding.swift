@@ -50,7 +50,11 @@ struct Decoding {
 
     static func bytes(of hex: String) throws(UsageError) -> Data {
         guard let bytes = Data(hexadecimal: hex) else {
-            throw UsageError(message: "\"\(hex)\" is not hexadecimal; write two digits for each byte")
+            let digits = hex.dropFirst(hex.hasPrefix("0x") ? 2 : 0).filter { $0 != " " && $0 != ":" }
+            let text =
+                digits.first { $0.hexDigitValue == nil }.map { "\"\($0)\" is no hexadecimal digit" }
+                ?? "\(digits.count) hexadecimal digits are no whole bytes"
+            throw UsageError(message: "\(text); write two of 0-9 and a-f for each byte")
         }
         return bytes
     }

@@ -102,8 +102,10 @@ extension HostDaemon {
                 do throws(LoopError) {
                     addresses += try await loop.resolve(host: host, port: port)
                 } catch {
+                    // The resolver may not be reached yet.
                     throw MeshError(
-                        .configurationInvalid, "share \(share.id): \(host) has no address (\(error.detail))",
+                        .serviceUnavailable,
+                        "share \(share.id): \(host) has no address (\(error.detail)); see that the name is right",
                         cause: error)
                 }
             }

@@ -53,7 +53,7 @@ actor HostDaemon {
     var linkFailures: EventSubscription?
     var linkFailureTask: Task<Void, Never>?
     /// Until all is ready, or has failed to be.
-    private(set) var starting: Task<MeshError?, Never>?
+    private(set) var starting: Task<StartFailure?, Never>?
     /// The reload under way, and those that wait for it, in their order.
     var reloads: [Task<ReloadOutcome, Never>] = []
     /// SIGHUP came and its reload has not begun.
@@ -87,9 +87,13 @@ actor HostDaemon {
     }
 
     /// Runs until SIGTERM, SIGINT or ``stop()``. Throws what kept it from being ready; nothing is left running then.
-    func run() async throws(MeshError) {
+    func run() async throws(StartFailure) {
         // First of all: from here on a signal ends the daemon in an orderly way, however far the start has come.
-        try watchSignals()
+        do throws(MeshError) {
+            try watchSignals()
+        } catch {
+            throw StartFailure(errors: [error])
+        }
         let starting = Task(executorPreference: loop.taskExecutor) { await self.startFailure() }
         self.starting = starting
         let failure = await starting.value
@@ -121,7 +125,36 @@ actor HostDaemon {
 
     // MARK: Start
 
-    private func start() async throws(MeshError) {
+    private func start() async throws(StartFailure) {
+        let running: Running
+        do throws(MeshError) {
+            running = try await openState()
+        } catch {
+            throw StartFailure(errors: [error])
+        }
+        self.running = running
+        await watchTroubles(of: running)
+        for status in catalog.statuses(searchPath: config.daemon.modulePath) where status.state != .found {
+            moduleChanged(status)
+        }
+        // Listeners first: a client that comes early waits for its radio, not for its port.
+        let errors = await openListeners(running)
+        if !errors.isEmpty { throw StartFailure(errors: errors) }
+        for device in config.devices { await addDevice(device, running) }
+        self.running?.network = NetworkMonitor.watch(loop: loop, coordinator: running.coordinator, log: log)
+        if isStopping { return }
+        log(.notice, "ready", [("devices", "\(config.devices.count)"), ("shares", "\(shares.count)")])
+        bus.publish(
+            "daemon.ready",
+            .json(["devices": .int(Int64(config.devices.count)), "version": .string(Version.text)]))
+        notifier.ready(status: await status)
+        ProcessMemory.releaseCode()
+        feedWatchdog()
+        if notifier.isActive { reportStatus() }
+    }
+
+    /// What must survive a restart, as it was left.
+    private func openState() async throws(MeshError) -> Running {
         let state = try StateDirectory(config.daemon.stateDirectory)
         catalog.onChange = { self.moduleChanged($0) }
         catalog.onCrash = { self.moduleCrashed($0) }
@@ -133,34 +166,29 @@ actor HostDaemon {
         let control = ControlServer(loop: loop, handler: self, log: log) { [unowned self] path, error in
             self.assumeIsolated { $0.socketChanged(path, error) }
         }
-        let running = Running(
+        return Running(
             state: state, coordinator: coordinator, journal: journal, control: control, reserve: loop.descriptorReserve)
-        self.running = running
-        await watchTroubles(of: running)
-        for status in catalog.statuses(searchPath: config.daemon.modulePath) where status.state != .found {
-            moduleChanged(status)
-        }
-        // Listeners first: a client that comes early waits for its radio, not for its port.
+    }
+
+    /// All shares and the control socket; what could not be opened, all of it.
+    private func openListeners(_ running: Running) async -> [MeshError] {
         for device in config.devices where device.deviceProtocol == .companion {
             _ = session(for: device.name, running)
         }
-        for share in config.shares { try await openShare(share, running) }
-        do throws(LoopError) {
-            try await control.start(path: config.daemon.controlSocket)
-        } catch {
-            throw MeshError(control: error, path: config.daemon.controlSocket)
+        var errors: [MeshError] = []
+        for share in config.shares where !isStopping {
+            do throws(MeshError) {
+                try await openShare(share, running)
+            } catch {
+                errors.append(error)
+            }
         }
-        for device in config.devices { await addDevice(device, running) }
-        self.running?.network = NetworkMonitor.watch(loop: loop, coordinator: coordinator, log: log)
-        if isStopping { return }
-        log(.notice, "ready", [("devices", "\(config.devices.count)"), ("shares", "\(shares.count)")])
-        bus.publish(
-            "daemon.ready",
-            .json(["devices": .int(Int64(config.devices.count)), "version": .string(Version.text)]))
-        notifier.ready(status: await status)
-        ProcessMemory.releaseCode()
-        feedWatchdog()
-        if notifier.isActive { reportStatus() }
+        do throws(LoopError) {
+            try await running.control.start(path: config.daemon.controlSocket)
+        } catch {
+            errors.append(MeshError(control: error, path: config.daemon.controlSocket))
+        }
+        return errors
     }
 
     private func watchSignals() throws(MeshError) {
@@ -189,8 +217,8 @@ actor HostDaemon {
     }
 
     /// Starts; what kept it from being ready, or nil.
-    private func startFailure() async -> MeshError? {
-        do throws(MeshError) {
+    private func startFailure() async -> StartFailure? {
+        do throws(StartFailure) {
             try await start()
             return nil
         } catch {

@@ -20,7 +20,7 @@ extension HostProgram {
             }
             return .ok
         } catch {
-            Terminal.complain("meshhost: \(error.message)")
+            Terminal.complain(error)
             return .usage
         }
     }

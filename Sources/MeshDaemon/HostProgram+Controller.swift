@@ -6,11 +6,9 @@ internal import MeshTransportAPI
 /// `hci info`: the running daemon is asked, so that a controller it uses is not disturbed. Without one, the module is loaded
 /// into this process.
 extension HostProgram {
-    private static let controllerModule = "hci"
-
     func runControllerInfo(_ controller: String) -> ExitStatus {
         reporting { () throws(MeshError) in
-            let module = Self.controllerModule
+            let module = DoctorAdditions.controllerModule
             var answer = try askDaemon("describe", ["module": .string(module), "adapter": .string(controller)])
             if answer == nil {
                 answer = try locally { (host: LocalHost) throws(MeshError) in

@@ -52,7 +52,7 @@ extension HostProgram {
         return findings
     }
 
-    /// The daemon looks with the config it runs, which need not be `config`.
+    /// The daemon looks with the config it runs, which need not be `config`: what that adds is looked at from here.
     private func daemonFindings(
         _ client: inout ControlClient, _ config: HostConfig?
     ) throws(MeshError) -> [DoctorFinding] {
@@ -61,21 +61,35 @@ extension HostProgram {
         // A daemon of an older version, which was not restarted after an update, cannot say.
         let troubles = (try? client.ask("status"))?["troubles"]?.arrayValue ?? []
         findings += Doctor.findings(troubles: troubles)
-        findings += Doctor.findings(modules: try client.ask("modules")["modules"]?.arrayValue ?? [])
+        let modules = try client.ask("modules")["modules"]?.arrayValue ?? []
+        findings += Doctor.findings(modules: modules)
         let examined = try client.ask("examine")["findings"]?.arrayValue ?? []
         findings += examined.compactMap { DoctorFinding($0) }
         let devices = try client.ask("devices")["devices"]?.arrayValue ?? []
-        let known = Set(devices.compactMap { $0["name"]?.stringValue })
-        let unknown = (config?.devices.map(\.name) ?? []).filter { !known.contains($0) }
-        if !unknown.isEmpty {
-            findings.append(
-                DoctorFinding(
-                    "daemon", .note, "config",
-                    "the daemon runs without what this config adds, which was not looked at: "
-                        + unknown.joined(separator: ", "),
-                    advice: "`meshhost reload`, or look at the config alone: `--control none`"))
+        let additions = DoctorAdditions(config?.devices ?? [], daemonDevices: devices, daemonModules: modules)
+        findings += additions.findings
+        for controller in additions.controllers {
+            findings.append(DoctorAdditions.finding(on: controller, Self.describe(controller, &client)))
+        }
+        if !additions.examinedHere.isEmpty {
+            let names = additions.examinedHere
+            let here = try locally { (host: LocalHost) throws(MeshError) in await host.examine(devices: names) }
+            findings += here.filter { !findings.contains($0) }
         }
         return findings + Doctor.findings(devices: devices)
+    }
+
+    private static func describe(
+        _ controller: String, _ client: inout ControlClient
+    ) -> Result<JSONValue, MeshError> {
+        do throws(MeshError) {
+            return .success(
+                try client.ask(
+                    "describe",
+                    ["module": .string(DoctorAdditions.controllerModule), "adapter": .string(controller)]))
+        } catch {
+            return .failure(error)
+        }
     }
 
     private func localFindings() throws(MeshError) -> [DoctorFinding] {

@@ -165,7 +165,7 @@ extension HostProgram {
             text = named
         }
         do throws(UsageError) {
-            return try AirWords.checked(pin: text)
+            return try HostCommand.PairOptions.checked(pin: text)
         } catch {
             throw MeshError(.invalidArgument, error.message)
         }

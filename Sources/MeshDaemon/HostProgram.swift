@@ -22,14 +22,11 @@ public struct HostProgram {
         if words.first == ModuleRunner.word { return ModuleRunner.run(Array(words.dropFirst())) }
         if words.first == TrialProcess.word { return TrialProcess.run() }
         Terminal.openMissingDescriptors()
-        if words.first == ModuleTestOptions.word {
-            return ModuleTestProgram.run(Array(words.dropFirst()), environment: environment).rawValue
-        }
         do throws(UsageError) {
             let (command, options) = try HostCommand.parse(words)
             return HostProgram(options: options, command: command, environment: environment).run().rawValue
         } catch {
-            Terminal.complain("meshhost: \(error.message)\ntry `meshhost help`")
+            Terminal.complain(error)
             return ExitStatus.usage.rawValue
         }
     }
@@ -37,6 +34,10 @@ public struct HostProgram {
     private func run() -> ExitStatus {
         // A client that goes away is an error of one write, not the end of the program.
         signal(SIGPIPE, SIG_IGN)
+        // Modules are tried with the signals that a host has.
+        if case .moduleTest(let test) = command {
+            return ModuleTestProgram(options: test, environment: environment).run()
+        }
         // Nor is a file that has reached a limit.
         signal(SIGXFSZ, SIG_IGN)
         switch command {
@@ -50,8 +51,11 @@ public struct HostProgram {
             options.isJSON
                 ? Terminal.write(Version.json) : Terminal.write("meshhost \(Version.text), module ABI \(Version.abi)\n")
             return .ok
-        case .help:
-            Terminal.write(HostCommand.usage)
+        case .help(let topic):
+            Terminal.write(CommandHelp.text(topic))
+            return .ok
+        case .completion(let shell):
+            Terminal.write(CommandCompletion.script(shell))
             return .ok
         case .decode(let subject, let hex, let wishes): return decode(subject, hex, wishes)
         case .decodeBluetooth(let subject, let hex, let wishes): return decodeBluetooth(subject, hex, wishes)
@@ -64,7 +68,8 @@ public struct HostProgram {
         case .doctor: return runDoctor()
         case .modulesVerify(let subjects): return verifyModules(subjects)
         case .controllerInfo(let controller): return runControllerInfo(controller)
-        case .status, .modules, .modulesReset, .devices, .device, .clients, .listen, .reload: return askDaemon()
+        case .status, .modules, .modulesReset, .devices, .device, .clients, .listen, .reload, .moduleTest:
+            return askDaemon()
         }
     }
 
@@ -95,13 +100,13 @@ public struct HostProgram {
         let logWriter = LogWriter(level: .notice, environment: environment)
         let loop = EventLoop()
         let catalog = ModuleCatalog(loop: loop, log: logWriter.sink)
-        let reading = source.read(catalog)
-        for diagnostic in reading.diagnostics {
+        let examined = self.examined(source.read(catalog), for: .start)
+        for diagnostic in examined.diagnostics {
             Terminal.complain(diagnostic.rendered(), waitingAtMost: Self.patience)
         }
-        guard let config = reading.config else {
+        guard let config = examined.config else {
             try? loop.shutDown()
-            return .configuration
+            return examined.status
         }
         logWriter.setLevel(config.daemon.logLevel)
         let daemon = HostDaemon(
@@ -110,10 +115,10 @@ public struct HostProgram {
         // The task starts on the loop and ends with it: `run` waits for both.
         _ = daemon.assumeIsolated { daemon in
             Task(executorPreference: daemon.loop.taskExecutor) { [outcome] in
-                do throws(MeshError) {
+                do throws(StartFailure) {
                     try await daemon.run()
                 } catch {
-                    outcome.error = error
+                    outcome.failure = error
                 }
                 daemon.loop.stop()
             }
@@ -125,9 +130,11 @@ public struct HostProgram {
             logWriter.sink(.warning, "not everything was closed", [("handles", error.detail)])
         }
         var status = ExitStatus.ok
-        if let error = outcome.error {
-            Terminal.complain("meshhost: \(error.message)", waitingAtMost: Self.patience)
-            status = Self.status(of: error)
+        if let failure = outcome.failure {
+            for error in failure.errors {
+                Terminal.complain("meshhost: \(error.message)", waitingAtMost: Self.patience)
+            }
+            status = failure.status
         }
         // All that matters is closed and written; `exit` would wait until the resolver gives up.
         if loop.hasUnfinishedWork { _exit(status.rawValue) }
@@ -136,7 +143,7 @@ public struct HostProgram {
 
     /// How the daemon ended. Sendable: written on the loop's thread, read by it after the loop has ended.
     private final class Outcome: @unchecked Sendable {
-        var error: MeshError?
+        var failure: StartFailure?
     }
 
     static func status(of error: MeshError) -> ExitStatus {
@@ -152,22 +159,6 @@ public struct HostProgram {
     }
 
     // MARK: Without a daemon
-
-    private func check() -> ExitStatus {
-        let reading = withCatalog { source.read($0) }
-        if options.isJSON {
-            Terminal.write([
-                "schema": "meshhost.check/1", "ok": .bool(reading.config != nil),
-                "diagnostics": .array(reading.diagnostics.map(\.json)),
-            ])
-        } else {
-            if !reading.diagnostics.isEmpty { Terminal.complain(reading.diagnostics.rendered()) }
-            if let config = reading.config, !options.isQuiet {
-                Terminal.write("ok: \(config.devices.count) devices, \(config.shares.count) shares\n")
-            }
-        }
-        return reading.config == nil ? .configuration : .ok
-    }
 
     private func showConfig() -> ExitStatus {
         let reading = withCatalog { source.read($0) }
@@ -193,14 +184,14 @@ public struct HostProgram {
             }
             return .ok
         } catch {
-            Terminal.complain("meshhost: \(error.message)")
+            Terminal.complain(error)
             return .usage
         }
     }
 
     private func encode(_ subject: HostCommand.DecodeSubject, _ json: String) -> ExitStatus {
-        do {
-            let (member, bytes) = try Encoding.bytes(of: JSONValue(parsing: Data(json.utf8)), subject)
+        do throws(UsageError) {
+            let (member, bytes) = try Encoding.bytes(of: json, subject)
             let hex = CompanionFrame.hex(bytes)
             options.isJSON
                 ? Terminal.write([
@@ -209,7 +200,7 @@ public struct HostProgram {
                 : Terminal.write(hex + "\n")
             return .ok
         } catch {
-            Terminal.complain("meshhost: \((error as? MeshError)?.message ?? "\(error)")")
+            Terminal.complain(error)
             return .usage
         }
     }

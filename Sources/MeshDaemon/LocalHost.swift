@@ -63,6 +63,13 @@ actor LocalHost {
         await surroundings.examine(modules)
     }
 
+    /// What there is to say of these devices alone.
+    func examine(devices: Set<String>) async -> [DoctorFinding] {
+        var config = config
+        config.devices.removeAll { !devices.contains($0.name) }
+        return await Surroundings(catalog: catalog, config: config, loop: loop, log: log).examine()
+    }
+
     /// Ends with `stop` on SIGINT and SIGTERM, so that modules are stopped in an orderly way: nothing stays connected.
     func watchSignals(_ stop: @escaping @Sendable (Int32) -> Void) {
         signals = [SIGINT, SIGTERM].compactMap { number in try? LoopSignal(loop, number) { stop(number) } }

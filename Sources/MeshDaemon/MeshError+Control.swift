@@ -19,7 +19,7 @@ extension MeshError {
                 cause: error)
         case .notFound:
             self.init(
-                .storageFailed,
+                .configurationInvalid,
                 "the folder of the control socket \(path) does not exist; make it, or set daemon.control_socket",
                 cause: error)
         default:

@@ -39,16 +39,14 @@ final class ModuleCatalog {
     }
 
     /// What a config gets when it names a module. One in a process of its own is not there before `inquiry` knows it, and
-    /// its word on options is that of `inquiry`.
+    /// its word on options is that of `inquiry`. Changes nothing: what was found counts from ``accept(_:)`` on.
     func lookUp(_ request: ModuleRequest, _ inquiry: ModuleInquiry) -> ModuleLookup {
         let locator = loader(request.searchPath).locator
         do throws(ModuleRefusal) {
             return try look(request, locator, inquiry)
         } catch {
             let path = request.command?.first ?? request.path ?? locator.path(ofModule: request.name)
-            let status = ModuleStatus(request.name, path: path, refusal: error)
-            if refusals[request.name] != status { onChange?(status) }
-            refusals[request.name] = status
+            inquiry.findings[request.name] = .refused(ModuleStatus(request.name, path: path, refusal: error))
             return .unavailable(reason: error.description)
         }
     }
@@ -59,25 +57,46 @@ final class ModuleCatalog {
         guard let factory = try factory(for: request, locator, inquiry) else {
             return .unavailable(reason: "it has not said what it is")
         }
-        if factories[request.name] !== factory {
-            if let before = factories[request.name] {
-                replaced.append(before)
-                if before.status.isolation == .process || factory.status.isolation == .process {
-                    outdated.insert(request.name)
-                }
-            }
-            factories[request.name] = factory
-            refusals[request.name] = nil
-            onChange?(factory.status)
-        }
         return .found(inquiry.asking(factory))
     }
 
-    /// The factory of a module, for one who uses it; it is asked what it is beside the loop. A refusal is told and not kept:
-    /// whoever asked may have mistyped, and no config names it.
+    /// The modules are from now on as the reading of a config has found them.
+    func accept(_ inquiry: ModuleInquiry) {
+        for (name, finding) in inquiry.takeFindings() {
+            switch finding {
+            case .refused(let status):
+                if refusals[name] != status { onChange?(status) }
+                refusals[name] = status
+            case .found(let factory, let module):
+                if factories[name] === factory { continue }
+                if let before = factories[name] {
+                    replaced.append(before)
+                    if before.status.isolation == .process || factory.status.isolation == .process {
+                        outdated.insert(name)
+                    }
+                }
+                factories[name] = factory
+                isolated[name] = module
+                refusals[name] = nil
+                onChange?(factory.status)
+            }
+        }
+    }
+
+    /// The reading was in vain, and everything stays as it is: ends what was begun for it.
+    func discard(_ inquiry: ModuleInquiry) async {
+        for (name, finding) in inquiry.takeFindings() {
+            guard case .found(let factory, _) = finding, factories[name] !== factory else { continue }
+            await factory.shutDown()
+        }
+    }
+
+    /// The factory of a module, for one who uses it: that in use, or else one that is asked what it is beside the loop. A
+    /// refusal is told and not kept: whoever asked may have mistyped, and no config names it.
     func factory(
         for request: ModuleRequest, isolation: isolated (any Actor)? = #isolation
     ) async throws(MeshError) -> any TransportFactory {
+        if let factory = factories[request.name] { return factory }
         let inquiry = ModuleInquiry()
         while true {
             let lookup: ModuleLookup
@@ -90,6 +109,7 @@ final class ModuleCatalog {
                 if case .unavailable(let reason) = lookup {
                     throw MeshError(.moduleRefused, "module \"\(request.name)\" is not available: \(reason)")
                 }
+                accept(inquiry)
                 return try factory(request.name)
             }
             guard let answers = await questions.ask(beside: loop) else {
@@ -104,23 +124,29 @@ final class ModuleCatalog {
     private func factory(
         for request: ModuleRequest, _ locator: ModuleLocator, _ inquiry: ModuleInquiry
     ) throws(ModuleRefusal) -> ModuleTransportFactory? {
-        let before = factories[request.name]
+        let name = request.name
+        var known: [(factory: ModuleTransportFactory, module: IsolatedModule?)] = []
+        if case .found(let factory, let module)? = inquiry.findings[name] { known.append((factory, module)) }
+        if let factory = factories[name] { known.append((factory, isolated[name])) }
         guard let launch = try launch(request, locator) else {
-            let module = try loader(request.searchPath).load(
-                request.name, path: request.path, pin: request.pin)
-            if let before, before.isHosting(module) { return before }
-            isolated[request.name] = nil
-            return ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
+            let module = try loader(request.searchPath).load(name, path: request.path, pin: request.pin)
+            let factory =
+                known.first { $0.factory.isHosting(module) }?.factory
+                ?? ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
+            inquiry.findings[name] = .found(factory, nil)
+            return factory
         }
-        if let before, let module = isolated[request.name], before.isHosting(module), module.isCurrent(launch) {
-            return before
+        for case (let factory, let module?) in known where factory.isHosting(module) && module.isCurrent(launch) {
+            inquiry.findings[name] = .found(factory, module)
+            return factory
         }
-        guard let module = try inquiry.introduced(ModuleInquiry.Stranger(name: request.name, launch: launch)) else {
+        guard let module = try inquiry.introduced(ModuleInquiry.Stranger(name: name, launch: launch)) else {
             return nil
         }
         module.onCrash { [weak self] in self?.onCrash?($0) }
-        isolated[request.name] = module
-        return ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
+        let factory = ModuleTransportFactory(module: module, loop: loop, log: log, settings: settings)
+        inquiry.findings[name] = .found(factory, module)
+        return factory
     }
 
     /// How a process of the module is started; nil: it is loaded into this one.

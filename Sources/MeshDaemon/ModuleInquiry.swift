@@ -73,8 +73,23 @@ final class ModuleInquiry {
         }
     }
 
+    /// What a reading gets of a module that the config names.
+    enum Finding {
+        /// With the module of a process of its own, where it is one.
+        case found(ModuleTransportFactory, IsolatedModule?)
+        case refused(ModuleStatus)
+    }
+
     private var open = Questions()
     private var answers = Answers()
+    /// By the module's name. They are the catalog's to take: the reading may come to nothing.
+    var findings: [String: Finding] = [:]
+
+    /// The findings, for good; sorted by name.
+    func takeFindings() -> [(name: String, Finding)] {
+        defer { findings = [:] }
+        return findings.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
 
     /// What has been noted since this was looked at last; nil: nothing, the reading is complete.
     func takeQuestions() -> Questions? {

@@ -11,16 +11,14 @@ internal import MeshTransportAPI
 
 /// `meshhost module-test`.
 struct ModuleTestProgram {
-    private let options: ModuleTestOptions
-    private let environment: [String: String]
+    let options: ModuleTestOptions
+    let environment: [String: String]
 
-    /// Does what the words after `module-test` say.
-    static func run(_ words: [String], environment: [String: String]) -> ExitStatus {
-        signal(SIGPIPE, SIG_IGN)
+    func run() -> ExitStatus {
         do {
-            return try ModuleTestProgram(options: ModuleTestOptions(words), environment: environment).run()
+            return try test()
         } catch let error as UsageError {
-            Terminal.complain("meshhost: \(error.message)\ntry `meshhost module-test --help`")
+            Terminal.complain(error)
             return .usage
         } catch let error as MeshError {
             Terminal.complain("meshhost: \(error.message)")
@@ -31,11 +29,7 @@ struct ModuleTestProgram {
         }
     }
 
-    private func run() throws -> ExitStatus {
-        if options.wantsHelp {
-            Terminal.write(ModuleTestOptions.usage)
-            return .ok
-        }
+    private func test() throws -> ExitStatus {
         if options.wantsList {
             list()
             return .ok
@@ -121,7 +115,8 @@ struct ModuleTestProgram {
     }
 
     private func configured(_ name: String) throws -> (ModuleTestSettings.Subject, [String: JSONValue]) {
-        let source = ConfigSource(files: options.configFiles, assignments: [], environment: environment)
+        let source = ConfigSource(
+            files: options.configFiles, assignments: options.assignments, environment: environment)
         let loop = EventLoop()
         let reading = source.read(ModuleCatalog(loop: loop, log: .none))
         try loop.shutDown()

@@ -10,7 +10,7 @@ final class StateDirectory {
     private let lock: Int32
 
     /// Makes the folder (mode 0700) if it is missing, and locks it. Throws ``MeshError/Code-swift.struct/serviceUnavailable``
-    /// when another daemon has it.
+    /// when another daemon has it, and ``MeshError/Code-swift.struct/configurationInvalid`` for one that others could change.
     init(_ path: String) throws(MeshError) {
         self.path = path
         try Self.create(path)
@@ -37,15 +37,25 @@ final class StateDirectory {
             guard mkdir(part, 0o700) != 0, errno != EEXIST else { continue }
             throw error("cannot make the state folder \(part)", errno)
         }
-        var facts = stat()
-        guard stat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFDIR else {
-            throw MeshError(.storageFailed, "\(path) is not a folder; set daemon.state_dir to one")
+        let doubts: [StateFolderTrust.Doubt]
+        do throws(SystemError) {
+            guard try PathFacts(path)?.kind == .folder else { throw SystemError(number: ENOTDIR) }
+            doubts = try StateFolderTrust().doubts(path)
+        } catch {
+            throw Self.error("cannot use the state folder \(path)", error.number)
+        }
+        if let doubt = doubts.first(where: \.isRefusal) {
+            throw MeshError(.configurationInvalid, "\(doubt.message); \(doubt.advice)")
         }
     }
 
     private static func error(_ what: String, _ reason: Int32) -> MeshError {
         let code: MeshError.Code =
-            reason == EACCES || reason == EPERM || reason == EROFS ? .permissionDenied : .storageFailed
+            switch reason {
+            case EACCES, EPERM, EROFS: .permissionDenied
+            case EEXIST, EISDIR, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR: .configurationInvalid
+            default: .storageFailed
+            }
         return MeshError(
             code, "\(what): \(String(cString: strerror(reason))); set daemon.state_dir to a folder of this user")
     }

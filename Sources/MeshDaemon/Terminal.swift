@@ -42,6 +42,11 @@ enum Terminal {
         write(document.serialized(pretty: true) + Data("\n".utf8))
     }
 
+    /// Tells of a mistake on the command line, and where its help is.
+    static func complain(_ error: UsageError) {
+        complain("meshhost: \(error.message)\ntry `meshhost \(error.topic.map { "\($0) --help" } ?? "help")`")
+    }
+
     /// Writes a line to standard error. Waits for who reads it, or for so many milliseconds only and then gives up: a
     /// daemon must not stay because of its last words.
     static func complain(_ text: String, waitingAtMost milliseconds: Int32 = -1) {

@@ -36,7 +36,7 @@ extension LoopStream {
 }
 
 /// One `uv_connect_t`; lives until libuv reports its end.
-private final class ConnectRequest {
+final class ConnectRequest {
     private let uv = UnsafeMutablePointer<uv_connect_t>.allocate(capacity: 1)
     private let completion: (Int32) -> Void
 

@@ -80,7 +80,7 @@ public final class ExportedModule: Sendable {
     /// What is wrong with these options.
     func issues(_ written: [String: JSONValue]) -> [OptionIssue] {
         let (values, issues) = options.resolve(written)
-        return issues.isEmpty ? validate(values) : issues
+        return issues.joined(by: validate(values))
     }
 
     /// Which device these options mean; nil also for options that are wrong.

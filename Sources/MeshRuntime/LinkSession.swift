@@ -11,6 +11,7 @@ public import MeshTransportAPI
 /// host's loop. For each link the calls are:
 ///
 /// ```
+/// linkWanted
 /// linkOpened
 /// linkEstablished ──────────────(returns: the device is ready)
 ///      frameReceived, frameReceived, …                        linkLost, linkEnded
@@ -19,6 +20,11 @@ public import MeshTransportAPI
 /// ``frameReceived(_:)`` may come before ``linkEstablished(_:)`` has returned, and is where the handshake's answers arrive.
 /// After ``linkLost(reason:)`` was called, no frame comes until the next ``linkOpened(_:)``, which waits for ``linkEnded()``.
 public protocol LinkSession: Sendable {
+    /// Whether links are wanted from now on: not while a person has disconnected the device, or lent it to somebody else, so that
+    /// nobody need wait for one. Told when the session begins to serve its device, and at each change. A plain call on the loop's
+    /// thread; by default it has no effect.
+    func linkWanted(_ isWanted: Bool)
+
     /// The link is up. A plain call on the loop's thread, so that it comes before the first frame whatever is queued.
     func linkOpened(_ link: EstablishedLink)
 
@@ -37,6 +43,10 @@ public protocol LinkSession: Sendable {
     /// The transport has closed the link, and with it each send that was under way. Returns when nothing that the session
     /// did for this link is left.
     func linkEnded() async
+}
+
+extension LinkSession {
+    public func linkWanted(_ isWanted: Bool) {}
 }
 
 /// A link that is up, as a session sees it.

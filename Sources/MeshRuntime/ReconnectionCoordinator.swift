@@ -59,6 +59,7 @@ public actor ReconnectionCoordinator {
         devices[name] = Device(settings)
         let now = loop.now
         let intent = stored.map { $0.intent(now: now, wallClock: wallClock()) } ?? settings.initialIntent
+        settings.session.linkWanted(intent == .connect)
         apply(machine.addDevice(name, settings.link, intent: intent, now: now))
     }
 
@@ -76,6 +77,10 @@ public actor ReconnectionCoordinator {
         let device = try known(settings.name)
         device.settings = settings
         if needsNewLink { device.isTransportOutdated = true }
+        // It may be another one.
+        if let link = machine.snapshot(settings.name, now: loop.now) {
+            settings.session.linkWanted(link.intent == .connect)
+        }
         apply(
             machine.settingsChanged(settings.name, settings.link, needsNewLink: needsNewLink, now: loop.now))
     }
@@ -217,7 +222,11 @@ public actor ReconnectionCoordinator {
             case .forget(let name):
                 let waiters = devices.removeValue(forKey: name)?.removalWaiters ?? []
                 for waiter in waiters { waiter.resume() }
-            case .report(let name, let report): tell(report, of: name)
+            case .report(let name, let report):
+                if case .intentChanged(let intent) = report {
+                    devices[name]?.settings.session.linkWanted(intent == .connect)
+                }
+                tell(report, of: name)
             case .reportAdapter(let name, let isAvailable): tellAdapter(name, isAvailable: isAvailable)
             }
         }

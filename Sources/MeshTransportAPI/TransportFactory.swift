@@ -102,10 +102,10 @@ extension TransportFactory {
 
     public func identity(_ options: OptionValues) -> String? { nil }
 
-    /// The option table and ``validate(_:)`` in one: what a config checker calls.
+    /// The option table and ``validate(_:)`` in one: what a config checker calls. All that is wrong is found at once.
     public func check(_ written: [String: JSONValue]) -> (values: OptionValues, issues: [OptionIssue]) {
         let (values, issues) = descriptor.options.resolve(written)
-        return (values, issues.isEmpty ? validate(values) : issues)
+        return (values, issues.joined(by: validate(values)))
     }
 }
 

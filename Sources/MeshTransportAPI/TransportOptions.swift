@@ -119,6 +119,18 @@ extension [OptionSpec] {
     }
 }
 
+extension [OptionIssue] {
+    /// What an option table has found, and after it what its transport says of the values.
+    ///
+    /// A default stands there for each value that the table refuses. What the transport says of such an option, or of all
+    /// together, is no word on what was written.
+    public func joined(by judgement: [OptionIssue]) -> [OptionIssue] {
+        if isEmpty { return judgement }
+        let refused = Set(map(\.option))
+        return self + judgement.filter { !$0.option.isEmpty && !refused.contains($0.option) }
+    }
+}
+
 extension OptionSpec.Kind {
     var described: String {
         switch self {

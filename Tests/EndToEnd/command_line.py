@@ -127,10 +127,38 @@ async def wrong_words_end_with_64(rig):
     for words in (("fly",), ("devices", "--wings"), ("device",), ("device", "bench", "explode"),
                   ("decode", "companion"), ("decode", "companion", "xyz"), ("decode", "packet", "15", "--channel", "x"),
                   ("decode", "lpp", "00", "--secrets"), ("encode", "lpp", "{"),
-                  ("encode", "companion", '{"name": "FLY"}'), ("run", "--config"), ("listen", "--count", "many")):
+                  ("encode", "companion", '{"name": "FLY"}'), ("run", "--config"), ("listen", "--count", "many"),
+                  ("devices", "-q"), ("config", "schema", "--json"), ("listen", "--type", ""), ("run", "--control", "/x"),
+                  ("module-test", "--list", "-q")):
         status, out, err = await host.cli(*words)
         equal((status, out), (64, ""), f"{' '.join(words)} ({err})")
         assert err, words
+
+
+async def a_flag_that_a_command_does_not_have_is_refused_with_those_it_has(rig):
+    status, out, err = await Host(rig).cli("devices", "-q")
+    equal((status, out), (64, ""))
+    equal(err, "meshhost: devices has no --quiet; it has --control, --config, --set, --json, --help\n"
+               "try `meshhost devices --help`\n")
+
+
+async def quiet_commands_say_nothing_but_errors(rig):
+    host = await _running(rig)
+    for words in (("check", "--config", host.config), ("device", "bench", "reconnect"), ("reload",), ("modules", "reset")):
+        status, out, err = await host.cli(*words, "-q")
+        equal((status, out), (0, ""), f"{' '.join(words)} ({err})")
+    status, out, err = await host.cli("device", "bnech", "connect", "-q")
+    assert status == 64 and not out and "bnech" in err, (status, out, err)
+
+
+async def a_shell_completes_words(rig):
+    host = Host(rig)
+    for line, words in {"dev": {"device", "devices"}, "decode bt": {"btsnoop"}, "devices --j": {"--json"},
+                        "scan --for 3s --mo": {"--module"}, "-c x modules re": {"reset"}, "completion z": {"zsh"}}.items():
+        status, out, err = await host.shell(
+            'eval "$("$0" completion bash)" && COMP_WORDS=(meshhost %s) && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) && '
+            '_meshhost && printf "%%s\\n" "${COMPREPLY[@]}"' % line, shell="bash")
+        equal((status, set(out.split()), err), (0, words, ""), line)
 
 
 async def a_device_that_is_not_configured_is_named_with_those_that_are(rig):
@@ -154,24 +182,12 @@ async def without_permission_commands_end_with_77(rig):
         for folder in (host.folder, rig.scratch.name):
             os.chmod(folder, 0o755)
         os.chmod(host.control, 0o600)
-        status, err = await _as_nobody(host, "devices")
+        status, _, err = await host.as_nobody("devices")
     else:
         os.chmod(host.control, 0o000)
         status, _, err = await host.cli("devices")
     equal(status, 77, err)
     assert host.control in err, err
-
-
-async def _as_nobody(host, *words):
-    """Run a command as a user who may do nothing. The program is opened before: that user cannot reach it."""
-    program = os.open(host.binary, os.O_RDONLY)
-    child = await asyncio.create_subprocess_exec(
-        host.binary, *words, executable=f"/proc/self/fd/{program}", pass_fds=[program], user=65534, group=65534,
-        extra_groups=[], stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, env={**os.environ, **host.environment()})
-    os.close(program)
-    _, err = await asyncio.wait_for(child.communicate(), PATIENCE)
-    return child.returncode, err.decode()
 
 
 async def a_missing_configuration_ends_with_78(rig):

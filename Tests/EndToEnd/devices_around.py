@@ -261,6 +261,29 @@ async def the_doctor_is_content_when_all_is_well(rig):
     equal((await host.json("doctor", "--config", host.config))["ok"], True)
 
 
+async def the_doctor_looks_at_what_the_daemon_does_not_have_yet(rig):
+    host = _host(rig, _scripted("roof"))
+    await host.start()
+    await host.events.event("link.ready", device="roof")
+    downs = host.events.count("link.down")
+    host.configure(table("module.scripted", path=os.path.join(host.modules[0], "libfixture-scripted.so")),
+                   _scripted("roof"), _scripted("hill"), device("attic", "serial", path="/dev/serial/by-id/nothing"),
+                   device("pager", "acme-lora", optional=True),
+                   device("mast", "hci", address="C0:11:22:33:44:55", controller="unix:/nowhere/hci0"))
+    document = await host.json("doctor", "--config", host.config, status=69)
+    found = {(each["area"], each["subject"]): each for each in document["findings"]}
+    note = found["daemon", "config"]
+    equal((note["severity"], note["advice"]), ("note", "`meshhost reload`"))
+    assert all(name in note["message"] for name in ("hill", "attic", "pager", "mast")), note
+    assert "roof" not in note["message"], note
+    assert "/dev/serial/by-id/nothing is not there" in found["serial", "attic"]["message"], found["serial", "attic"]
+    equal(found["device", "pager"]["severity"], "problem")
+    equal(found["hci", "unix:/nowhere/hci0"]["severity"], "problem")
+    assert "in use by the daemon" in found["device", "hill"]["message"], found["device", "hill"]
+    equal(found["device", "roof"]["severity"], "ok")
+    equal(host.events.count("link.down"), downs, "links that were lost")
+
+
 async def links_of_one_adapter_are_made_one_after_another_and_others_never_wait(rig):
     host = _host(rig, _scripted("roof", script="hang", adapter="hci0"), _scripted("hill", adapter="hci0"), mock("bench"),
                  _scripted("mast", adapter="hci1"))

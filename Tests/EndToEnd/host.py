@@ -209,10 +209,22 @@ class Host:
             raise AssertionError(f"meshhost {' '.join(map(str, words))} does not end") from None
         return child.returncode, out.decode(), err.decode()
 
-    async def shell(self, text, env=None):
+    async def as_nobody(self, *words):
+        """Run a command as a user who may do nothing: its status, standard output and standard error. The program is
+        opened before: that user cannot reach it."""
+        program = os.open(self.binary, os.O_RDONLY)
+        child = await asyncio.create_subprocess_exec(
+            self.binary, *words, executable=f"/proc/self/fd/{program}", pass_fds=[program], user=65534, group=65534,
+            extra_groups=[], stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, env={**os.environ, **self.environment()})
+        os.close(program)
+        out, err = await asyncio.wait_for(child.communicate(), PATIENCE)
+        return child.returncode, out.decode(), err.decode()
+
+    async def shell(self, text, env=None, shell="sh"):
         """Run a line of shell in which `$0` is the program: its status, standard output and standard error."""
         child = await asyncio.create_subprocess_exec(
-            "/bin/sh", "-c", text, self.binary, stdin=asyncio.subprocess.DEVNULL,
+            f"/bin/{shell}", "-c", text, self.binary, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env={**os.environ, **self.environment(**(env or {}))})
         out, err = await asyncio.wait_for(child.communicate(), PATIENCE)

@@ -116,6 +116,35 @@ async def a_shipped_module_works_in_a_process_of_its_own(rig):
     await client.close()
 
 
+async def a_refused_configuration_changes_no_module(rig):
+    host = Host(rig)
+    apart, here = (table("module.mock", isolation=where) for where in ("process", "in-process"))
+    host.configure(apart, mock("bench"))
+    await host.start()
+    await host.ready("bench")
+    before = await _module(host, "mock")
+    equal(before["isolation"], "process", "isolation")
+
+    since = len(host.events.events)
+    host.configure(here, mock("bench"), mock("other", nonsense=1))
+    equal((await host.cli("reload"))[0], 78, "exit code of a reload that is refused")
+    equal(await _module(host, "mock"), before, "the module")
+    equal((await host.cli("modules", "reset", "mock"))[0], 0, "exit code of a reset of the process")
+    # Another reading of the config in force finds what runs.
+    await host.cli("scan", "--module", "mock", "--for", "0s")
+    equal(await _module(host, "mock"), before, "the module")
+
+    host.configure(apart, mock("bench"))
+    equal((await host.cli("reload"))[0], 0, "exit code of a reload")
+    equal(await _module(host, "mock"), before, "the module")
+    equal(host.events.count("link.down", since), 0, "lost links")
+
+    host.configure(here, mock("bench"))
+    equal((await host.cli("reload"))[0], 0, "exit code of a reload")
+    await host.events.event("link.down")
+    equal((await _module(host, "mock"))["isolation"], "in-process", "isolation")
+
+
 async def a_killed_process_is_a_lost_link_and_the_others_go_on(rig):
     host = Host(rig)
     await _rude(rig, host)

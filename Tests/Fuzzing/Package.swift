@@ -20,6 +20,7 @@ let package = Package(
         fuzzer("CompanionFuzzer", "MeshCompanion"),
         fuzzer("PacketFuzzer", "MeshCompanion"),
         fuzzer("LPPFuzzer", "MeshCompanion"),
+        fuzzer("DBusFuzzer", "MeshDBus", "CDBus"),
         fuzzer("HCIFuzzer", "MeshBluetoothStack", "MeshWire"),
         fuzzer("ACLFuzzer", "MeshBluetoothStack", "MeshWire"),
         fuzzer("ATTClientFuzzer", "MeshBluetoothStack", "MeshWire"),

@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "host = \"10.0.0.1\"", "port = 1", "adapter = \"hci0\"", "link.max_retries = 2", "link.backoff.first = \"1s\"",
+        "host = \"10.0.0.1\"", "port = 1", "tls = true", "link.max_retries = 2", "link.backoff.first = \"1s\"",
         "password = { env = \"B\" }", "protocol = \"none\"",
     ])
     func `what touches the link changes a device`(line: String) throws {

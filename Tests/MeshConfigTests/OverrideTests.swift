@@ -46,6 +46,52 @@ import Testing
             config.shares[0].listen == [.tcp(host: "127.0.0.1", port: 6000), .tcp(host: "::1", port: 6000)])
     }
 
+    @Test(arguments: [
+        ("[\"/opt/a\", '/opt/b:c']", ["/opt/a", "/opt/b:c"]), ("/opt/a:/opt/b", ["/opt/a", "/opt/b"]),
+        ("[ \"/opt/a\" ]", ["/opt/a"]), ("/opt/a", ["/opt/a"]), ("[]", []), ("", []),
+    ])
+    func `a list is written as in a file, or folders with colons`(text: String, paths: [String]) throws {
+        let reading = read(
+            "[daemon]\nmodule_path = [\"/opt/x\"]", settings: ["daemon.module_path=\(text)"])
+        #expect(reading.report == "")
+        #expect(reading.config?.daemon.modulePath == paths)
+    }
+
+    @Test func `a command is a list or a program alone, addresses a list or with commas`() throws {
+        let settings = [
+            #"module.tcp.command=["/usr/bin/env", "python3", "a b"]"#,
+            #"share.phone.listen=["127.0.0.1:6000", "[::1]:6000"]"#,
+        ]
+        let config = try #require(read(base, settings: settings).config)
+        #expect(config.modules.first { $0.name == "tcp" }?.command == ["/usr/bin/env", "python3", "a b"])
+        #expect(
+            config.shares[0].listen == [.tcp(host: "127.0.0.1", port: 6000), .tcp(host: "::1", port: 6000)])
+        let alone = try #require(
+            read(base, settings: ["module.tcp.command=/opt/a b", "share.phone.listen=[::1]:6000"]).config)
+        #expect(alone.modules.first { $0.name == "tcp" }?.command == ["/opt/a b"])
+        #expect(alone.shares[0].listen == [.tcp(host: "::1", port: 6000)])
+    }
+
+    @Test func `what begins as a list and is none says how to write one`() {
+        #expect(
+            read(
+                base,
+                settings: [
+                    #"daemon.module_path=["/opt/a""#, #"module.tcp.command=["/a"] x"#,
+                    "share.phone.listen=[\"127.0.0.1:1\"]\nb = [\"c\"]",
+                ]
+            ).report
+                == #"""
+                --set daemon.module_path: error[C0104]: "module_path" cannot be "[\"/opt/a\"" in [daemon]; write a list \
+                as in a file: ["…", "…"], in a shell between single quotes
+                --set module.tcp.command: error[C0104]: "command" cannot be "[\"/a\"] x" in [module.tcp]; write a list \
+                as in a file: ["…", "…"], in a shell between single quotes
+                --set share.phone.listen: error[C0104]: "listen" cannot be "[\"127.0.0.1:1\"]\nb = [\"c\"]" in [[share]] \
+                "phone"; write a list as in a file: ["…", "…"], in a shell between single quotes
+
+                """#.replacing("\\\n", with: ""))
+    }
+
     @Test func `arguments win over the environment, later ones over earlier ones`() throws {
         let config = try #require(
             read(

@@ -22,7 +22,7 @@ import Testing
         let error = #expect(throws: MeshError.self) {
             try SecretReference.file(path).resolve(SecretSource(environment: [:]))
         }
-        #expect(error?.code == .permissionDenied)
+        #expect(error?.code == .configurationInvalid)
         #expect(error?.message == "\(path) can be read by everyone; run: chmod o-rwx \(path)")
     }
 
@@ -47,7 +47,7 @@ import Testing
         let path = try folder.write("PEM", to: "file.pem", mode: 0o644)
         #expect(try PEMFile.read(path) == Array("PEM".utf8))
         let error = #expect(throws: MeshError.self) { try PEMFile.read(path, isPrivate: true) }
-        #expect(error?.code == .permissionDenied)
+        #expect(error?.code == .configurationInvalid)
         #expect(error?.message == "\(path) can be read by everyone; run: chmod o-rwx \(path)")
         let missing = #expect(throws: MeshError.self) { try PEMFile.read("\(folder.path)/missing") }
         #expect(missing?.code == .configurationInvalid)

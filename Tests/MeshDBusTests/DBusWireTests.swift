@@ -6,78 +6,6 @@ import Testing
 
 @testable import MeshDBus
 
-/// A message, put together byte by byte.
-private struct Wire {
-    var bytes: [UInt8] = []
-    let isBig: Bool
-
-    mutating func align(_ alignment: Int) {
-        while bytes.count % alignment != 0 { bytes.append(0) }
-    }
-
-    mutating func number<Number: FixedWidthInteger>(_ number: Number) {
-        align(MemoryLayout<Number>.size)
-        withUnsafeBytes(of: isBig ? number.bigEndian : number.littleEndian) { bytes += $0 }
-    }
-
-    mutating func text(_ text: String) {
-        number(UInt32(text.utf8.count))
-        bytes += Array(text.utf8) + [0]
-    }
-
-    mutating func signature(_ signature: String) {
-        bytes += [UInt8(signature.utf8.count)] + Array(signature.utf8) + [0]
-    }
-
-    /// The length of what `body` appends, before it.
-    mutating func counted(alignedTo alignment: Int = 1, _ body: (inout Wire) -> Void) {
-        number(UInt32(0))
-        let place = bytes.count - 4
-        align(alignment)
-        let begin = bytes.count
-        body(&self)
-        var length = Wire(isBig: isBig)
-        length.number(UInt32(bytes.count - begin))
-        bytes.replaceSubrange(place..<place + 4, with: length.bytes)
-    }
-
-    mutating func field(_ code: UInt8, _ type: String, _ value: (inout Wire) -> Void) {
-        align(8)
-        bytes.append(code)
-        signature(type)
-        value(&self)
-    }
-
-    /// `PropertiesChanged` of `/radio`, telling of these values of `Value`.
-    static func change(_ values: [[UInt8]], isBig: Bool = false, sender: String = ":1.7") -> [UInt8] {
-        var body = Wire(isBig: isBig)
-        body.text("org.example.Test")
-        body.counted(alignedTo: 8) { body in
-            for value in values {
-                body.align(8)
-                body.text("Value")
-                body.signature("ay")
-                body.counted { $0.bytes += value }
-            }
-        }
-        body.counted { _ in }
-        var message = Wire(bytes: [UInt8(ascii: isBig ? "B" : "l"), 4, 1, 1], isBig: isBig)
-        message.number(UInt32(body.bytes.count))
-        message.number(UInt32(77))
-        message.counted(alignedTo: 8) { message in
-            message.field(1, "o") { $0.text("/radio") }
-            message.field(2, "s") { $0.text("org.freedesktop.DBus.Properties") }
-            message.field(3, "s") { $0.text("PropertiesChanged") }
-            message.field(6, "s") { $0.text(":1.9") }
-            message.field(200, "a{sv}") { $0.counted(alignedTo: 8) { _ in } }
-            message.field(8, "g") { $0.signature("sa{sv}as") }
-            message.field(7, "s") { $0.text(sender) }
-        }
-        message.align(8)
-        return message.bytes + body.bytes
-    }
-}
-
 private let property = DBusBytesProperty(
     sender: "org.example.Radio", path: "/radio", interface: "org.example.Test", name: "Value")
 
@@ -85,18 +13,6 @@ private let property = DBusBytesProperty(
 private final class Log: @unchecked Sendable {
     // Sendable: it is used by the one test that made it, without a second thread.
     var values: [[UInt8]] = []
-}
-
-/// A message as it would be read from a socket.
-private func received(_ bytes: [UInt8]) throws(DBusError) -> DBusReceived {
-    let result = bytes.withUnsafeBytes { bytes -> Result<DBusReceived, DBusError> in
-        do throws(DBusError) {
-            return .success(DBusReceived(try DBusHeader(bytes), bytes, descriptors: []))
-        } catch {
-            return .failure(error)
-        }
-    }
-    return try result.get()
 }
 
 struct DBusWireTests {

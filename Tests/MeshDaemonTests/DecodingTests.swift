@@ -19,8 +19,10 @@ struct DecodingTests {
         let cut = try Self.values("3e050001")
         #expect(cut.count == 1 && cut[0]["error"]?.stringValue?.contains("cut") == true)
         #expect(try Self.values("").count == 1)
-        for hex in ["1", "zz"] {
-            #expect(throws: UsageError(message: "\"\(hex)\" is not hexadecimal; write two digits for each byte")) {
+        for (hex, text) in [
+            ("123", "3 hexadecimal digits are no whole bytes"), ("1z", "\"z\" is no hexadecimal digit"),
+        ] {
+            #expect(throws: UsageError(message: "\(text); write two of 0-9 and a-f for each byte")) {
                 try Self.values(hex)
             }
         }

@@ -8,7 +8,10 @@ import Testing
 
 @Suite struct ModuleTestOptionsTests {
     private static func parse(_ line: String) throws -> ModuleTestOptions {
-        try ModuleTestOptions(line.split(separator: " ").map(String.init))
+        guard case .moduleTest(let options) = try HostCommandTests.parse("module-test \(line)").0 else {
+            throw UsageError(message: "another command")
+        }
+        return options
     }
 
     @Test func `a library is named with the options of a device`() throws {
@@ -34,21 +37,26 @@ import Testing
         #expect(options.rules == ["silent"])
     }
 
-    @Test func `help and list need no module`() throws {
-        #expect(try Self.parse("--help").wantsHelp)
+    @Test func `a list needs no module`() throws {
         #expect(try Self.parse("--list --json").wantsList)
     }
 
     @Test(arguments: [
-        ("", "module-test: say `module-test MODULE.so`"), ("a.so b.so", "module-test: say `module-test MODULE.so`"),
-        ("a.so -- b", "module-test: say `module-test MODULE.so`"), ("--", "module-test: say `module-test MODULE.so`"),
-        ("a.so --option port", "--option port: write KEY=VALUE"), ("a.so --option", "--option needs a value"),
+        ("", "module-test: say `meshhost module-test MODULE.so`"),
+        ("a.so b.so", "module-test: say `meshhost module-test MODULE.so`"),
+        ("a.so -- b", "module-test: say `meshhost module-test MODULE.so`"),
+        ("--", "module-test: say `meshhost module-test MODULE.so`"),
+        ("a.so --option port", "--option port: write KEY=VALUE"),
+        ("a.so --option", "--option needs a value: --option KEY=VALUE"),
         ("a.so --peer mirror", "--peer mirror: say --peer echo"),
         ("a.so --patience soon", "--patience soon: not a duration"),
         ("a.so --isolation none", "--isolation none: say in-process, process or both"),
         ("a.so --rule xyzzy", "--rule xyzzy: no rule contains that"),
+        ("--list a.so", "module-test --list shows all rules: it takes no a.so"),
+        ("--list --strict", "module-test --list shows all rules: it takes no --strict"),
+        ("a.so --set a.b=c", "module-test: --set needs --device"),
         ("a.so -c x.toml", "module-test: --config needs --device"),
-        ("a.so --optoin a=b", "module-test: unknown option --optoin; did you mean --option?"),
+        ("a.so --optoin a=b", "module-test has no --optoin; did you mean --option?"),
     ])
     func `a mistake is named, with what to type`(line: String, message: String) {
         let error = #expect(throws: UsageError.self) { try Self.parse(line) }

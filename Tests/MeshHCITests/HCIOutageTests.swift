@@ -69,6 +69,51 @@ struct HCIOutageTests {
         }
     }
 
+    /// localhost is ::1 as well where the machine has IPv6.
+    @Test(.timeLimit(.minutes(10))) func `each address of a host is tried`() async throws {
+        try await onLoop { actor in
+            for host in ["127.0.0.1", "::1"] {
+                guard let address = SocketAddress(ip: host, port: 0),
+                    case var listener = try? LoopListener(actor.loop, on: address, onConnection: { _ in }),
+                    let number = listener?.address.port
+                else { continue }
+                let port = HCIPort.tcp(host: "localhost", port: number)
+                await (try await port.open(actor.loop, takingFromOthers: false)).close()
+                listener = nil
+                do throws(MeshError) {
+                    _ = try await port.open(actor.loop, takingFromOthers: false)
+                    Issue.record("opened")
+                } catch {
+                    #expect(error.code == .adapterUnavailable)
+                    let addresses = try await actor.loop.resolve(host: "localhost", port: number)
+                    for address in addresses where addresses.count > 1 {
+                        #expect(error.message.contains("\(address): nobody listens there"), "\(error.message)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `an address that answers says more than one that no way leads to`() {
+        func failure(_ host: String, _ kind: LoopError.Kind) -> (SocketAddress, LoopError) {
+            (SocketAddress(ip: host, port: 9)!, LoopError(kind: kind, operation: "connect", detail: "\(kind)"))
+        }
+        let outage = HCIOutage(
+            LoopStream.ConnectFailures(
+                failures: [failure("::1", .networkUnreachable), failure("127.0.0.1", .connectionRefused)],
+                isCancelled: false))
+        let error = outage.error(.tcp(host: "roof", port: 9))
+        #expect(
+            error.message.hasPrefix(
+                "the controller at tcp:roof:9 cannot be opened: [::1]:9: networkUnreachable, "
+                    + "127.0.0.1:9: nobody listens there; "), "\(error.message)")
+        #expect(error.message.contains("what serves it running"))
+        let cancelled = LoopStream.ConnectFailures(failures: [failure("::1", .timedOut)], isCancelled: true)
+        #expect(HCIOutage(cancelled).error(.tcp(host: "roof", port: 9)).code == .cancelled)
+        let none = LoopStream.ConnectFailures(failures: [], isCancelled: false)
+        #expect(HCIOutage(none).message(.tcp(host: "roof", port: 9)).contains("the host is not known"))
+    }
+
     @Test(.timeLimit(.minutes(1))) func `a port where nobody answers is given up`() async throws {
         try await onLoop { actor in
             let silence = try Silence()

@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import MeshCompanion
+import MeshLoop
 import MeshRuntime
 import MeshTransportAPI
 import Testing
@@ -82,6 +83,26 @@ struct ContactSharingTests {
                 try await Self.list(client, since: 1_016) == [
                     Data([0x02]) + Self.number(5), Data([0x04]) + Self.number(0),
                 ])
+        }
+    }
+
+    @Test func `a link is ready before what changed meanwhile is known, and a list waits for that`() async throws {
+        try await SharingBench.run(answers: Self.radio(5)) { bench in
+            let client = try await bench.client()
+            _ = try await Self.list(client)
+            let radio = bench.radio
+            let more = Self.radio(6)
+            await radio.answer { $0.first == 0x04 ? [] : more($0) }
+            _ = try await bench.event("link.ready") { await radio.vanish() }
+            try await client.send(Data([0x04]))
+            // Other commands would be served first; the pass is in the lane.
+            while await Self.passes(bench) != 2 { try await bench.loop.sleep(for: .milliseconds(1)) }
+            let pass = try #require(await radio.received.last { $0.first == 0x04 })
+            #expect(pass.count == 5, "only what changed")
+            for frame in more(pass) { await radio.push(frame) }
+            var frames: [Data] = []
+            while frames.last?.first != 0x04, let frame = await client.next() { frames.append(frame) }
+            #expect(frames.count == 8 && frames.contains(Self.row(5)))
         }
     }
 

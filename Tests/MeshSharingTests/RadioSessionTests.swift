@@ -28,6 +28,41 @@ struct RadioSessionTests {
         }
     }
 
+    @Test func `commands of clients wait until the clock is right, and a link is ready before that`()
+        async throws
+    {
+        let now: UInt32 = 1_800_000_000
+        try await SharingBench.run(wallClock: .seconds(Int64(now)), session: { $0.sendWait = .seconds(600) }) { bench in
+            let client = try await bench.client()
+            #expect(try await client.ask(Self.getCore) == Self.core)
+            let radio = bench.radio
+            await radio.answer { $0.first == 0x05 ? [] : $0.first == 0x06 ? [Data([0])] : AnsweringRadio.usual($0) }
+            _ = try await bench.event("link.ready") { await radio.vanish() }
+            let before = await radio.received
+            #expect(before.last == Data([0x05]))
+            // What is known is answered at once, what is not waits.
+            #expect(try await client.ask(Data([0x16, 3]))?.first == 0x0D)
+            try await client.send(Self.getRadio)
+            while await bench.session.clientSnapshots.first?.framesIn != 3 { await Task.yield() }
+            #expect(await radio.received == before)
+            await radio.push(Data([0x09]) + ContactSharingTests.number(now - 100))
+            #expect(await client.next() == Self.radioStats)
+            let after = await radio.received.dropFirst(before.count)
+            #expect(after.first == Data([0x06]) + ContactSharingTests.number(now))
+            #expect(after.contains(Self.getRadio))
+        }
+    }
+
+    @Test func `a radio that does not tell the time serves its clients`() async throws {
+        try await SharingBench.run { bench in
+            let client = try await bench.client()
+            let radio = bench.radio
+            await radio.answer { $0.first == 0x05 ? [Data([0x01, 0x01])] : AnsweringRadio.usual($0) }
+            _ = try await bench.event("link.ready") { await radio.vanish() }
+            #expect(try await client.ask(Self.getCore) == Self.core)
+        }
+    }
+
     @Test func `a reply goes to its asker and to nobody else`() async throws {
         try await SharingBench.run { bench in
             let first = try await bench.client()

@@ -42,9 +42,10 @@ actor SharingBench {
     /// Runs `body` with a bench whose radio is ready, and fails when a handle is left open. All is on one loop and on Unix
     /// sockets, so that its time can be virtual: nobody misses a deadline.
     static func run(
-        time: LoopTime = .virtual, lane: CommandLaneConfiguration = CommandLaneConfiguration(),
+        time: LoopTime = .virtual, wallClock: Duration = .zero,
+        lane: CommandLaneConfiguration = CommandLaneConfiguration(),
         session adjust: @Sendable (inout RadioSessionSettings) -> Void = { _ in },
-        share: @Sendable (inout ShareSettings) -> Void = { _ in },
+        share: @Sendable (inout ShareSettings) -> Void = { _ in }, intent: LinkIntent = .connect,
         answers: @escaping @Sendable (Data) -> [Data] = AnsweringRadio.usual,
         _ body: @Sendable (isolated SharingBench) async throws -> Void
     ) async throws {
@@ -53,9 +54,9 @@ actor SharingBench {
         var template = Array("/tmp/meshhost-sharing-XXXXXX".utf8CString)
         let folder = String(cString: try #require(mkdtemp(&template)))
         try await onLoop(time: time) { actor in
-            let bench = try await make(actor.loop, folder, lane, adjust)
+            let bench = try await make(actor.loop, folder, wallClock, lane, adjust)
             do {
-                try await bench.begin(share, answers)
+                try await bench.begin(share, intent, answers)
                 try await body(bench)
             } catch {
                 Issue.record(error)
@@ -69,7 +70,7 @@ actor SharingBench {
     }
 
     private static func make(
-        _ loop: EventLoop, _ folder: String, _ lane: CommandLaneConfiguration,
+        _ loop: EventLoop, _ folder: String, _ wallClock: Duration, _ lane: CommandLaneConfiguration,
         _ adjust: @Sendable (inout RadioSessionSettings) -> Void, isolation: isolated (any Actor)? = #isolation
     ) async throws -> SharingBench {
         let bus = EventBus(loop: loop, wallClock: { .zero })
@@ -88,7 +89,7 @@ actor SharingBench {
         adjust(&settings)
         let session = RadioSession(
             device: "roof", settings: settings, loop: loop, bus: bus, journal: journal, log: .none,
-            wallClock: { .zero }
+            wallClock: { wallClock }
         ) {
             counter.value += 1
             return counter.value
@@ -97,7 +98,8 @@ actor SharingBench {
     }
 
     private func begin(
-        _ share: @Sendable (inout ShareSettings) -> Void, _ answers: @escaping @Sendable (Data) -> [Data]
+        _ share: @Sendable (inout ShareSettings) -> Void, _ intent: LinkIntent,
+        _ answers: @escaping @Sendable (Data) -> [Data]
     ) async throws {
         var settings = ShareSettings(
             name: "test", type: "companion-unix", addresses: [SocketAddress(unixPath: path)], role: .chat)
@@ -109,13 +111,21 @@ actor SharingBench {
         policy.contentionCloses = 0
         let ready = bus.subscribe(EventFilter(types: ["link.ready"]))
         try await coordinator.addDevice(
-            DeviceSettings(name: "roof", link: DeviceLinkSettings(policy: policy), session: session) { environment in
+            DeviceSettings(
+                name: "roof", link: DeviceLinkSettings(policy: policy), session: session, initialIntent: intent
+            ) { environment in
                 let radio = AnsweringRadio(self.loop, environment, answers: answers)
                 self.assumeIsolated { $0.radios.append(radio) }
                 return radio
             })
+        guard intent == .connect else { return }
         var events = ready.makeAsyncIterator()
         _ = await events.next()
+    }
+
+    /// What a person asks of the device.
+    func perform(_ command: LinkCommand) async throws {
+        try await coordinator.perform(command, "roof")
     }
 
     private func end() async {

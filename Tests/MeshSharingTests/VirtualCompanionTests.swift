@@ -251,18 +251,18 @@ struct VirtualCompanionTests {
             let radio = bench.radio
             _ = try await client.ask(Data([0x21]))
             #expect(try await client.ask(Data([0x22, 1])) == Self.ok)
-            // The handshake stops at the radio's clock.
-            await radio.answer { $0.first == 0x05 ? [] : Self.meshRadio($0) }
-            let asked = await radio.received.count { $0.first == 0x05 }
+            // The handshake stops at APP_START.
+            await radio.answer { $0.first == 0x01 ? [] : Self.meshRadio($0) }
+            let asked = await radio.received.count { $0.first == 0x01 }
             _ = try await bench.event("link.down") { await radio.vanish() }
             // Virtual time goes on for who sleeps, and brings the next attempt.
-            while await radio.received.count(where: { $0.first == 0x05 }) == asked {
+            while await radio.received.count(where: { $0.first == 0x01 }) == asked {
                 try await bench.loop.sleep(for: .milliseconds(1))
             }
             try await client.send(Data([0x23]))
             while await bench.session.clientSnapshots.first?.framesIn != 3 { await Task.yield() }
             await radio.answer(with: Self.meshRadio)
-            await radio.push(Data([0x09, 1, 2, 3, 4]))
+            for frame in AnsweringRadio.usual(Data([0x01])) { await radio.push(frame) }
             #expect(await client.next()?.first == 0x14)
             let frames = await radio.received.filter { [0x21, 0x22, 0x23].contains($0.first) }
             #expect(frames == [Data([0x21]), Data([0x22, 1]), Data([0x23])])
@@ -311,6 +311,42 @@ struct VirtualCompanionTests {
                 _ = try await bench.event("link.down") { await radio.vanish() }
                 #expect(try await client.ask(Self.channelText("late")) == Self.badState)
             }
+        }
+    }
+
+    @Test func `nothing waits for a radio that somebody has disconnected`() async throws {
+        try await SharingBench.run(session: { $0.sendWait = .seconds(3_600) }, answers: Self.meshRadio) { bench in
+            let client = try await bench.client()
+            _ = try await client.ask(Self.getCore)
+            let begin = bench.loop.now
+            let radio = bench.radio
+            await radio.stayAway(true)
+            _ = try await bench.event("link.down") { await radio.vanish() }
+            // What has begun to wait does not wait on.
+            try await client.send(Self.channelText("late"))
+            while await !bench.session.hasWaitingClient { await Task.yield() }
+            try await bench.perform(.disconnect)
+            #expect(await client.next() == Self.badState)
+            #expect(try await client.ask(Self.channelText("later")) == Self.badState)
+            #expect(bench.loop.now - begin < .seconds(3_600))
+            // Asked for again, it is waited for.
+            try await bench.perform(.connect)
+            try await client.send(Self.channelText("soon"))
+            await radio.stayAway(false)
+            #expect(await client.next() == Self.ok)
+        }
+    }
+
+    @Test func `who begins with a radio that nobody wants is answered at once`() async throws {
+        try await SharingBench.run(session: { $0.sendWait = .seconds(3_600) }, intent: .disconnect) { bench in
+            let client = try await bench.client()
+            let begin = bench.loop.now
+            for command in [Data([0x16, 3]), Data([0x01]) + Data(count: 7) + Data("test".utf8)] {
+                #expect(try await client.ask(command) == Self.badState)
+            }
+            #expect(bench.loop.now - begin < .seconds(3_600))
+            try await bench.perform(.connect)
+            #expect(try await client.ask(Data([0x16, 3]))?.first == 0x0D)
         }
     }
 
@@ -375,4 +411,9 @@ struct VirtualCompanionTests {
             await radio.answer(with: AnsweringRadio.usual)
         }
     }
+}
+
+extension RadioSession {
+    /// Whether a client waits for something that does not wait for ever.
+    fileprivate var hasWaitingClient: Bool { clients.values.contains { $0.deadline != nil } }
 }

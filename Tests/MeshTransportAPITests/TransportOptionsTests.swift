@@ -36,6 +36,16 @@ struct TransportOptionsTests {
         #expect(values.int("max_frame") == 176)
     }
 
+    @Test func `what a transport says of sound options is told beside what the table refuses`() {
+        let table = [OptionIssue(option: "host", message: "1"), OptionIssue(option: "baud", message: "2")]
+        let judgement = [
+            OptionIssue(option: "baud", message: "of the default"), OptionIssue(option: "", message: "of all together"),
+            OptionIssue(option: "seed", message: "3"),
+        ]
+        #expect(table.joined(by: judgement).map(\.message) == ["1", "2", "3"])
+        #expect([].joined(by: judgement) == judgement)
+    }
+
     @Test func `a secret that is wrong is not shown`() {
         let (_, issues) = Self.table.resolve(["host": "x", "pin": 123_456])
         #expect(issues.count == 1)

@@ -21,21 +21,31 @@ extension HCIPort {
                 let stream = LoopStream(unix: loop)
                 try await stream.connect(to: SocketAddress(unixPath: path))
                 return ByteLine(stream)
-            case .tcp(let host, let port):
-                let stream = LoopStream(tcp: loop)
-                guard let address = try await loop.resolve(host: host, port: port).first else {
-                    throw LoopError(kind: .hostNotFound, operation: "resolve", detail: "\(host) has no address")
-                }
-                try await stream.connect(to: address)
-                stream.setNoDelay()
-                return ByteLine(stream)
             case .serial(let line): return ByteLine(try await LoopStream.open(line, on: loop))
-            case .adapter: break
+            case .tcp, .adapter: break
             }
         } catch {
             throw HCIOutage.unopened(error).error(self)
         }
+        if case .tcp(let host, let port) = self { return try await openTCP(loop, host, port) }
         return try await openAdapter(loop, takingFromOthers: takingFromOthers)
+    }
+
+    /// At the first address that answers: a name may have several, and what serves the controller listen at one of them.
+    private func openTCP(_ loop: EventLoop, _ host: String, _ port: UInt16) async throws(MeshError) -> any HCILine {
+        let addresses: [SocketAddress]
+        do throws(LoopError) {
+            addresses = try await loop.resolve(host: host, port: port)
+        } catch {
+            throw HCIOutage.unopened(error).error(self)
+        }
+        do throws(LoopStream.ConnectFailures) {
+            let stream = try await LoopStream.connect(toFirstOf: addresses, on: loop)
+            stream.setNoDelay()
+            return ByteLine(stream)
+        } catch {
+            throw HCIOutage(error).error(self)
+        }
     }
 
     private func openAdapter(

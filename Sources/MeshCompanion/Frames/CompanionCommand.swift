@@ -115,14 +115,18 @@ public enum CompanionCommand: Sendable, Hashable {
         let prototype: CompanionCommand
         if let known = CommandCode.allCases.first(where: { CommandSpec.of($0).name == name }) {
             // The code may be left out; another one than the name's is a mistake.
-            if let code, code != known.rawValue { throw FieldError("code", .invalid) }
+            if let code, code != known.rawValue { throw CompanionFrame.wrongCode(of: name, known.rawValue) }
             prototype = Self.prototype(known)
         } else if name == CompanionFrame.unknownName {
             guard let code else { throw FieldError("code", .missing) }
             if CommandCode(rawValue: code) != nil { throw FieldError("code", .invalid) }
             prototype = .unknown(code: code, bytes: Data())
         } else {
-            throw FieldError("name", .invalid)
+            throw FieldError(
+                "name", name,
+                noneOf: CommandCode.allCases.map { CommandSpec.of($0).name }
+                    + ReplyCode.allCases.map(CompanionReply.name) + PushCode.allCases.map(CompanionPush.name),
+                else: CompanionFrame.nameAdvice)
         }
         self = try JSONFieldReader.record(members, as: prototype, known: CompanionFrame.headMembers)
     }

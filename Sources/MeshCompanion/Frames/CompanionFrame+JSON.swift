@@ -66,22 +66,33 @@ extension CompanionFrame {
         var direction: FrameDirection?
         if let value = members.removeValue(forKey: "direction") {
             direction = value.stringValue.flatMap(FrameDirection.init)
-            if direction == nil { throw FieldError("direction", .invalid) }
+            if direction == nil { throw FieldError("direction", .invalid, advice: "write from-client or from-radio") }
         }
         let (name, code) = try head(members)
         let isUnknown = name == unknownName
         let isPush =
             name.hasPrefix("push.") || isUnknown && direction != .fromClient && code.map(PushCode.isPush) == true
         let isReply = name.hasPrefix("reply.") || isUnknown && direction == .fromRadio && !isPush
-        if let direction, (direction == .fromRadio) != (isPush || isReply) { throw FieldError("direction", .invalid) }
+        if let direction, (direction == .fromRadio) != (isPush || isReply) {
+            throw FieldError(
+                "direction", .invalid, advice: "commands are from-client, replies and pushes from-radio; leave it out")
+        }
         let fields = JSONValue.object(members)
         if isPush { return try CompanionPush(json: fields).encoded() }
         return try isReply ? CompanionReply(json: fields).encoded() : CompanionCommand(json: fields).encoded()
     }
 
+    static let nameAdvice =
+        "commands are written as GET_CHANNEL, replies as reply.currentTime, pushes as push.advert, all else as \(unknownName)"
+
+    /// A name and a code that do not go together.
+    static func wrongCode(of name: String, _ code: UInt8) -> FieldError {
+        FieldError("code", .invalid, advice: "\(name) has the code \(code); leave it out")
+    }
+
     /// The name of a frame, and its code if that is told too.
     static func head(_ members: [String: JSONValue]) throws(FieldError) -> (name: String, code: UInt8?) {
-        guard let name = members["name"] else { throw FieldError("name", .missing) }
+        guard let name = members["name"] else { throw FieldError("name", .missing, advice: nameAdvice) }
         guard let name = name.stringValue else { throw FieldError("name", .wrongType(expected: "a string")) }
         let code = members["code"]?.intValue.flatMap(UInt8.init(exactly:))
         if members["code"] != nil && code == nil { throw FieldError("code", .outOfRange(0...255)) }

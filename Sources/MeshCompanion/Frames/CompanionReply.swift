@@ -76,14 +76,14 @@ public enum CompanionReply: Sendable, Hashable {
         let (name, code) = try CompanionFrame.head(members)
         let prototype: CompanionReply
         if let known = ReplyCode.allCases.first(where: { Self.name($0) == name }) {
-            if let code, code != known.rawValue { throw FieldError("code", .invalid) }
+            if let code, code != known.rawValue { throw CompanionFrame.wrongCode(of: name, known.rawValue) }
             prototype = Self.prototype(known)
         } else if name == CompanionFrame.unknownName {
             guard let code else { throw FieldError("code", .missing) }
             if PushCode.isPush(code) || ReplyCode(rawValue: code) != nil { throw FieldError("code", .invalid) }
             prototype = .unknown(code: code, bytes: Data())
         } else {
-            throw FieldError("name", .invalid)
+            throw FieldError("name", name, noneOf: ReplyCode.allCases.map(Self.name), else: CompanionFrame.nameAdvice)
         }
         self = try JSONFieldReader.record(members, as: prototype, known: CompanionFrame.headMembers)
     }

@@ -42,7 +42,7 @@ public import FoundationEssentials
 public struct CommandLaneStateMachine: Sendable {
     /// What to do with a command that came.
     public enum CommandAction: Sendable, Hashable {
-        /// It waits for its turn; call ``nextStep(now:holdingMeshRequests:)``.
+        /// It waits for its turn; call ``nextStep(now:onlyFrom:holdingMeshRequests:)``.
         case queued
         /// There is no radio: answer with an error.
         case refuseLinkAway
@@ -54,9 +54,9 @@ public struct CommandLaneStateMachine: Sendable {
     public enum FrameAction: Sendable, Hashable {
         /// Give it to everybody.
         case push
-        /// Give it to the asker, also where it is a push (the radio's own telemetry); when it `isLast`, call ``nextStep(now:holdingMeshRequests:)``.
+        /// Give it to the asker, also where it is a push (the radio's own telemetry); when it `isLast`, call ``nextStep(now:onlyFrom:holdingMeshRequests:)``.
         case reply(to: LaneRequester, isLast: Bool)
-        /// The reply to a command that goes before another one: it goes to nobody; call ``nextStep(now:holdingMeshRequests:)``.
+        /// The reply to a command that goes before another one: it goes to nobody; call ``nextStep(now:onlyFrom:holdingMeshRequests:)``.
         case leadAnswered
         /// A reply whose asker has gone: drop it.
         case orphan(isLast: Bool)
@@ -64,7 +64,7 @@ public struct CommandLaneStateMachine: Sendable {
         case observation
         /// A reply that came after its command had timed out: drop it.
         case late
-        /// The last fence was answered; call ``nextStep(now:holdingMeshRequests:)``.
+        /// The last fence was answered; call ``nextStep(now:onlyFrom:holdingMeshRequests:)``.
         case fenceAnswered
     }
 
@@ -77,7 +77,7 @@ public struct CommandLaneStateMachine: Sendable {
         case wait
     }
 
-    /// What a deadline means. Call ``nextStep(now:holdingMeshRequests:)`` after it.
+    /// What a deadline means. Call ``nextStep(now:onlyFrom:holdingMeshRequests:)`` after it.
     public enum DeadlineAction: Sendable, Hashable {
         /// It was early or repeated.
         case none
@@ -118,7 +118,7 @@ public struct CommandLaneStateMachine: Sendable {
     private var queues: [LaneRequester: [LaneEntry]] = [:]
     /// Requesters with something queued, the next one first.
     private var turn: [LaneRequester] = []
-    /// The number of the last command that ``nextStep(now:holdingMeshRequests:)`` gave.
+    /// The number of the last command that ``nextStep(now:onlyFrom:holdingMeshRequests:)`` gave.
     public private(set) var sendNumber: UInt64 = 0
 
     /// A lane without a link.
@@ -211,15 +211,15 @@ public struct CommandLaneStateMachine: Sendable {
         return .queued
     }
 
-    /// Asks for the next thing to do; call it after every input until it says `wait`. `holdingMeshRequests`: the radio has
-    /// one pending, which the next one would cancel. `lead`: what has to go right before an entry whose turn has come, in
-    /// addition to what it brought along.
+    /// Asks for the next thing to do; call it after every input until it says `wait`. `onlyFrom`: everybody else has to
+    /// wait. `holdingMeshRequests`: the radio has one pending, which the next one would cancel. `lead`: what has to go right
+    /// before an entry whose turn has come, in addition to what it brought along.
     public mutating func nextStep(
-        now: Duration, holdingMeshRequests: Bool = false,
+        now: Duration, onlyFrom: LaneRequester? = nil, holdingMeshRequests: Bool = false,
         lead: (LaneEntry, LaneRequester) -> [LaneEntry.Lead] = { _, _ in [] }
     ) -> Step {
         if case .betweenCommands(let entry, let requester) = state { return send(entry, requester, now) }
-        guard case .idle = state, let index = nextTurn(holdingMeshRequests) else { return .wait }
+        guard case .idle = state, let index = nextTurn(onlyFrom, holdingMeshRequests) else { return .wait }
         let requester = turn.remove(at: index)
         guard var queue = queues.removeValue(forKey: requester), var entry = queue.first else {
             assertionFailure("a requester without entries has a turn")
@@ -234,10 +234,11 @@ public struct CommandLaneStateMachine: Sendable {
         return send(entry, requester, now)
     }
 
-    /// Whose turn it is: the first of those with the highest priority, but for mesh requests that have to wait.
-    private func nextTurn(_ holdingMeshRequests: Bool) -> Int? {
+    /// Whose turn it is: the first of those with the highest priority, but for those, and mesh requests, that have to wait.
+    private func nextTurn(_ only: LaneRequester?, _ holdingMeshRequests: Bool) -> Int? {
         var best: (index: Int, priority: LanePriority)?
         for (index, requester) in turn.enumerated() {
+            if let only, requester != only { continue }
             guard let entry = queues[requester]?.first, !(holdingMeshRequests && entry.isMeshRequest) else { continue }
             if best.map({ entry.priority > $0.priority }) ?? true { best = (index, entry.priority) }
         }
@@ -258,7 +259,7 @@ public struct CommandLaneStateMachine: Sendable {
     }
 
     /// The command with this ``sendNumber`` could not be sent. Answer the result, if any, with an error, and call
-    /// ``nextStep(now:holdingMeshRequests:)``. If it `mayHaveGone` all the same, the lane waits until a reply to it cannot come any more.
+    /// ``nextStep(now:onlyFrom:holdingMeshRequests:)``. If it `mayHaveGone` all the same, the lane waits until a reply to it cannot come any more.
     public mutating func commandNotSent(_ number: UInt64, mayHaveGone: Bool, now: Duration) -> LaneRequester? {
         // Of a command that has ended nothing is left to do: the link's trouble, if any, is told by its end.
         guard number == sendNumber, case .waitingForReply(let inFlight) = state else { return nil }

@@ -46,7 +46,10 @@ extension MeshPacket {
 
     /// Reads the members that ``json`` writes. Those that only tell what the payload means are passed over.
     public init(json: JSONValue) throws(FieldError) {
-        guard let members = json.objectValue else { throw FieldError("packet", .wrongType(expected: "an object")) }
+        guard let members = json.objectValue else {
+            throw FieldError(
+                "packet", .wrongType(expected: "an object"), advice: "write what `decode packet` shows of one")
+        }
         self = try JSONFieldReader.record(members, as: .empty, known: Self.told)
     }
 }

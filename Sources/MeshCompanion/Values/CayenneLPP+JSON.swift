@@ -20,7 +20,13 @@ extension CayenneLPP {
     public static func readings(json: JSONValue) throws(FieldError) -> [Reading] {
         guard let rows = json.arrayValue else { throw FieldError("readings", .wrongType(expected: "an array")) }
         var readings: [Reading] = []
-        for row in rows { readings.append(try Reading(json: row)) }
+        for (index, row) in rows.enumerated() {
+            do throws(FieldError) {
+                readings.append(try Reading(json: row))
+            } catch {
+                throw error.inRow(index, of: "readings")
+            }
+        }
         return readings
     }
 
@@ -52,32 +58,57 @@ extension CayenneLPP.Reading {
             throw FieldError("readings", .wrongType(expected: "an array of objects"))
         }
         for name in members.keys.sorted() where !["channel", "type", "unit", "value"].contains(name) {
-            throw FieldError(name, .unknown)
+            throw FieldError(name, .unknown, advice: "there are: channel, type, value, unit")
         }
-        guard let channel = members["channel"] else { throw FieldError("channel", .missing) }
+        guard let channel = members["channel"] else {
+            throw FieldError("channel", .missing, advice: "write a whole number from 1 to 255")
+        }
         guard let channel = channel.intValue.flatMap(UInt8.init(exactly:)) else {
             throw FieldError("channel", .outOfRange(1...255))
         }
-        guard let type = members["type"] else { throw FieldError("type", .missing) }
-        guard let kind = type.stringValue.flatMap(CayenneLPP.Kind.init(named:)) else {
-            throw FieldError("type", .invalid)
+        let names = (CayenneLPP.Kind.known + [.polyline]).map(\.name)
+        let advice = "write one of \(names.joined(separator: ", "))"
+        guard let type = members["type"] else { throw FieldError("type", .missing, advice: advice) }
+        guard let type = type.stringValue else {
+            throw FieldError("type", .wrongType(expected: "a string"), advice: advice)
         }
-        guard let value = members["value"] else { throw FieldError("value", .missing) }
+        guard let kind = CayenneLPP.Kind(named: type) else {
+            throw FieldError("type", type, noneOf: names, else: advice)
+        }
+        guard let value = members["value"] else { throw FieldError("value", .missing, advice: kind.valueAdvice) }
         if kind == .polyline {
             self.init(channel: channel, polyline: try CayenneLPP.Polyline(json: value))
             return
+        }
+        if kind.components.count > 1, value.objectValue == nil {
+            throw FieldError("value", .wrongType(expected: "an object"), advice: kind.valueAdvice)
         }
         var values: [Double] = []
         for component in kind.components {
             values.append(try number(component.name, kind.components.count == 1 ? value : value[component.name]))
         }
         if let names = value.objectValue?.keys, names.count > kind.components.count {
-            throw FieldError("value", .unknown)
+            throw FieldError("value", .unknown, advice: kind.valueAdvice)
         }
         guard let reading = Self(channel: channel, kind: kind, values: values) else {
-            throw FieldError("value", .invalid)
+            throw FieldError("value", .invalid, advice: kind.valueAdvice)
         }
         self = reading
+    }
+}
+
+extension CayenneLPP.Kind {
+    /// What to write for a value, for people.
+    fileprivate var valueAdvice: String {
+        if self == .polyline { return "write an object with factor_code and places" }
+        let ranges = components.map { component in
+            let (least, most) = (component.range.lowerBound, component.range.upperBound)
+            let text =
+                component.scale == 1
+                ? "\(least) to \(most)" : "\(Double(least) / component.scale) to \(Double(most) / component.scale)"
+            return components.count == 1 ? "a number from \(text)" : "\(component.name) (\(text))"
+        }
+        return components.count == 1 ? "write \(ranges[0])" : "write an object with \(ranges.joined(separator: ", "))"
     }
 }
 

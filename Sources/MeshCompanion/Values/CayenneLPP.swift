@@ -90,18 +90,28 @@ public enum CayenneLPP {
     /// The payload of some rows.
     public static func encode(_ readings: [Reading]) throws(FieldError) -> Data {
         var writer = ByteWriter()
-        for reading in readings {
-            if reading.channel == 0 { throw FieldError("channel", .invalid) }
-            if (reading.kind == .polyline) != (reading.polyline != nil) { throw FieldError("type", .invalid) }
-            writer.write(reading.channel)
-            writer.write(reading.kind.rawValue)
-            if let polyline = reading.polyline {
-                try polyline.write(&writer)
-            } else {
-                try writeNumbers(reading.raw, reading.kind.components, &writer)
+        for (index, reading) in readings.enumerated() {
+            do throws(FieldError) {
+                try write(reading, &writer)
+            } catch {
+                throw error.inRow(index, of: "readings")
             }
         }
         return Data(writer.bytes)
+    }
+
+    private static func write(_ reading: Reading, _ writer: inout ByteWriter) throws(FieldError) {
+        if reading.channel == 0 {
+            throw FieldError("channel", .invalid, advice: "0 ends the readings; write a whole number from 1 to 255")
+        }
+        if (reading.kind == .polyline) != (reading.polyline != nil) { throw FieldError("type", .invalid) }
+        writer.write(reading.channel)
+        writer.write(reading.kind.rawValue)
+        if let polyline = reading.polyline {
+            try polyline.write(&writer)
+        } else {
+            try writeNumbers(reading.raw, reading.kind.components, &writer)
+        }
     }
 
     /// Reads a row's channel and type, and tells where the type is.
@@ -138,7 +148,9 @@ public enum CayenneLPP {
     ) throws(FieldError) {
         if components.isEmpty || components.count != numbers.count { throw FieldError("type", .invalid) }
         for (component, number) in zip(components, numbers) {
-            guard component.range.contains(number) else { throw FieldError("value", .outOfRange(component.range)) }
+            guard component.range.contains(number) else {
+                throw FieldError(component.name, outOf: component.range, scale: component.scale)
+            }
             for byte in (0..<component.size).reversed() {
                 writer.write(UInt8(truncatingIfNeeded: number >> (byte * 8)))
             }

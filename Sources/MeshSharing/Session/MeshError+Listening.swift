@@ -18,11 +18,14 @@ extension MeshError {
             self.init(.permissionDenied, "\(share): no permission to listen on \(address); \(advice)", cause: error)
         case .notFound:
             self.init(
-                .storageFailed, "\(share): the folder of \(address) does not exist; make it, or choose another path",
-                cause: error)
+                .configurationInvalid,
+                "\(share): the folder of \(address) does not exist; make it, or choose another path", cause: error)
         case .addressNotAvailable:
+            // It may get it: an interface comes up later, or waits for its lease.
             self.init(
-                .configurationInvalid, "\(share): this machine has no address \(address.host)", cause: error)
+                .serviceUnavailable,
+                "\(share): this machine has no address \(address.host) now; choose another, or start it once it has",
+                cause: error)
         default:
             self.init(.serviceUnavailable, "\(share): cannot listen on \(address): \(error.detail)", cause: error)
         }

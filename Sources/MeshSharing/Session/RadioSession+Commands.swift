@@ -160,7 +160,7 @@ extension RadioSession {
         guard frame.count <= maximumFrame else { return refuse(client, .illegalArgument) }
         let isSend = PacketEstimate.length(of: frame) != nil
         guard isServing else {
-            guard settings.sendWait > .zero, isSend || waitsForLink(frame) else {
+            guard isLinkWanted, settings.sendWait > .zero, isSend || waitsForLink(frame) else {
                 counters.commandsWhileAway += 1
                 return give(client, CompanionFrame.error(.badState))
             }
@@ -281,6 +281,13 @@ extension RadioSession {
             serve(client)
         default: break
         }
+    }
+
+    /// No link will come until somebody asks for one: what waits for it is refused.
+    func linkUnwanted(_ client: VirtualCompanion) {
+        guard case .link = client.work else { return }
+        counters.commandsWhileAway += 1
+        answer(client, CompanionFrame.error(.badState))
     }
 
     /// Clients are not served any more.

@@ -46,7 +46,7 @@ extension RadioSession {
 
     /// Fetches the radio's messages, if that is not being done yet.
     func fetchMessages() {
-        guard isServing, fetching.wanted() else { return }
+        guard stage == .serving, fetching.wanted() else { return }
         workBegan()
         Task.immediate(executorPreference: loop.taskExecutor) {
             await self.fetchUntilEmpty()

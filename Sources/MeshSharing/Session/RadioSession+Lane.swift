@@ -50,7 +50,8 @@ extension RadioSession {
     /// Does what the lane has next, as long as it has something.
     func pump() {
         while case .send(let frame, let requester) = lane.nextStep(
-            now: loop.now, holdingMeshRequests: !meshRequests.isFree, lead: { scopeLead($0, $1) })
+            now: loop.now, onlyFrom: stage == .settingClock ? .host : nil, holdingMeshRequests: !meshRequests.isFree,
+            lead: { scopeLead($0, $1) })
         {
             counters.commandsSent += 1
             if MeshRequestStateMachine.isMeshRequest(frame) {
@@ -142,7 +143,7 @@ extension RadioSession {
         if isServing {
             // While the lane has something to do its own deadlines tell whether the radio is there.
             if lane.isIdle { consider(lastHeard + settings.probeSilence) }
-            if !fetching.isRunning { consider(fetching.lastEnd + settings.fetchInterval) }
+            if stage == .serving, !fetching.isRunning { consider(fetching.lastEnd + settings.fetchInterval) }
         }
         return deadline
     }
@@ -154,7 +155,9 @@ extension RadioSession {
         for client in clients.values.filter({ $0.deadline.map { $0 <= loop.now } ?? false }) { waitedTooLong(client) }
         if isServing {
             if loop.now >= lastHeard + settings.probeSilence, lane.isIdle { probe() }
-            if !fetching.isRunning, loop.now >= fetching.lastEnd + settings.fetchInterval { fetchMessages() }
+            if stage == .serving, !fetching.isRunning, loop.now >= fetching.lastEnd + settings.fetchInterval {
+                fetchMessages()
+            }
         }
         pump()
     }
@@ -212,7 +215,7 @@ extension RadioSession {
 
     /// Nobody waits any longer: each command in flight or queued gets its error, but for sends that may wait.
     func closeLane(_ error: MeshError) {
-        isServing = false
+        stage = .closed
         meshRequests.linkLost()
         cache.linkLost()
         scopes.linkLost()

@@ -8,6 +8,18 @@ public import MeshRuntime
 public import MeshTransportAPI
 
 extension RadioSession: LinkSession {
+    /// Nobody waits for a link that nobody wants; on the loop.
+    public nonisolated func linkWanted(_ isWanted: Bool) {
+        assumeIsolated { $0.wanted(isWanted) }
+    }
+
+    private func wanted(_ isWanted: Bool) {
+        isLinkWanted = isWanted
+        guard !isWanted else { return }
+        for client in clients.values.sorted(by: { $0.id < $1.id }) { linkUnwanted(client) }
+        armTimer()
+    }
+
     /// What comes from now on is of this link; on the loop.
     public nonisolated func linkOpened(_ link: EstablishedLink) {
         assumeIsolated { $0.opened(link) }
@@ -20,12 +32,12 @@ extension RadioSession: LinkSession {
         lane.linkReady()
     }
 
-    /// Handshakes with the radio and brings what is known of it up to date, then serves clients.
+    /// Handshakes with the radio, then serves clients and brings the rest of what is known of it up to date.
     public func linkEstablished(_ link: EstablishedLink) async throws(MeshError) {
         let selfInfo: Data
         do {
             selfInfo = try await withTaskCancellationHandler {
-                try await synchronise()
+                try await shakeHands()
             } onCancel: {
                 loop.perform { self.assumeIsolated { $0.abandonQuestions() } }
             }
@@ -35,12 +47,19 @@ extension RadioSession: LinkSession {
         guard !Task.isCancelled, self.link?.generation == link.generation else {
             throw MeshError(.cancelled, "the link ended during the handshake")
         }
-        isServing = true
+        stage = .settingClock
         announceRadio(selfInfo)
-        fetchMessages()
-        if case .unknown = cache.contactsState { passContacts() }
+        catchUp()
         for client in clients.values.sorted(by: { $0.id < $1.id }) { linkOpened(client) }
         pump()
+    }
+
+    /// Whether clients are served from the radio: the handshake is over.
+    var isServing: Bool {
+        switch stage {
+        case .closed: false
+        case .settingClock, .serving: true
+        }
     }
 
     /// The link is gone: who waits for the radio gets an error frame, a send may wait a little, clients stay. On the loop.

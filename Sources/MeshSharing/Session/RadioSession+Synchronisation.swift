@@ -7,8 +7,9 @@ internal import MeshLoop
 internal import MeshRuntime
 internal import MeshTransportAPI
 
-/// What is done on a new link before clients are served: version, name, clock, and the contacts that changed meanwhile. The
-/// first pass over all contacts takes long on a slow link (16 frames a second over BLE, reference §1.2) and is made after.
+/// What is done on a new link: before clients are served the handshake, before their commands go out the clock, and beside
+/// them messages and contacts. A pass over the contacts takes long on a slow link (16 frames a second over BLE, reference
+/// §1.2); only who asks for contacts waits for it.
 extension RadioSession {
     /// A radio's clock that is less behind than this is left alone, seconds.
     private static let clockTolerance: Int64 = 2
@@ -19,7 +20,7 @@ extension RadioSession {
     ///
     /// DEVICE_QUERY first: the radio lays messages out for the version that was asked for last, when it queues them
     /// (reference §1.4). Any answer will do, also an error: very old firmware does not know the command.
-    func synchronise() async throws(MeshError) -> Data {
+    func shakeHands() async throws(MeshError) -> Data {
         let query = CompanionFrame.deviceQuery(version: CompanionFrame.hostProtocolVersion)
         learn(try await ask(query, expecting: .one(.deviceInfo)), from: query)
         let start = CompanionFrame.appStart(name: "meshhost")
@@ -30,9 +31,32 @@ extension RadioSession {
                 context: MeshError.Context(device: device, operation: "handshake"))
         }
         learn(selfInfo, from: start)
-        try await checkClock()
-        if case .stale = cache.contactsState { try await contactsPass() }
         return selfInfo
+    }
+
+    /// The clock, then what is told by it: contacts that changed since the last pass, and messages.
+    func catchUp() {
+        workBegan()
+        Task.immediate(executorPreference: loop.taskExecutor) {
+            do {
+                try await self.checkClock()
+            } catch {
+                self.log(.debug, "the radio's clock is not known", [("error", "\(error)")])
+            }
+            self.clockChecked()
+            self.workFinished()
+        }
+    }
+
+    private func clockChecked() {
+        guard case .settingClock = stage else { return }
+        stage = .serving
+        fetchMessages()
+        switch cache.contactsState {
+        case .unknown, .stale: passContacts()
+        case .valid, .unsupported: break
+        }
+        pump()
     }
 
     /// Sets the radio's clock if it is behind; the firmware sets none back.
@@ -62,7 +86,7 @@ extension RadioSession {
     /// Asks the radio for the contacts that changed, or for all, if that is not being done yet. Clients that wait for them
     /// are served then.
     func passContacts() {
-        guard !isPassingContacts, isServing else { return }
+        guard !isPassingContacts, stage == .serving else { return }
         workBegan()
         Task.immediate(executorPreference: loop.taskExecutor) {
             do {

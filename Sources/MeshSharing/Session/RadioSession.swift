@@ -52,6 +52,17 @@ public actor RadioSession {
     var traces = TraceTags()
     var slots = ClientSlots()
 
+    /// How far the present link has come.
+    enum Stage {
+        /// There is none, or its handshake is under way.
+        case closed
+        /// Clients are served, and their commands wait in the lane until the radio's clock is right: what it sends has the
+        /// time of it.
+        case settingClock
+        /// Clients' commands go to the radio.
+        case serving
+    }
+
     // The link.
     var link: EstablishedLink?
     /// The largest frame that the link carries, as far as the transport tells.
@@ -61,8 +72,9 @@ public actor RadioSession {
     /// Those sends and the tasks of the present link that have not ended; ``linkEnded()`` waits for them.
     var workUnderWay = 0
     var workEnded: CheckedContinuation<Void, Never>?
-    /// Whether clients' commands go to the radio: the handshake is over.
-    var isServing = false
+    var stage = Stage.closed
+    /// Whether a link may be waited for: not while somebody has disconnected the radio, or lent it.
+    var isLinkWanted = true
     /// When the last frame came from the radio.
     var lastHeard = Duration.zero
     let timer = OptionalTimer()

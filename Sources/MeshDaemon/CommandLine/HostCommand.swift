@@ -29,8 +29,11 @@ enum HostCommand: Equatable {
     case decodeBluetooth(BluetoothSubject, hex: String, DecodeOptions)
     case decodeRecording(path: String, DecodeOptions)
     case encode(DecodeSubject, json: String)
+    case moduleTest(ModuleTestOptions)
+    case completion(CommandCompletion.Shell)
     case version
-    case help
+    /// Of the whole program, of a command, or of all that begin with a word.
+    case help(CommandHelp.Topic)
 
     /// What the bytes are that `decode` gets and `encode` gives.
     enum DecodeSubject: String, Equatable, CaseIterable {
@@ -114,4 +117,6 @@ struct HostOptions: Equatable {
 /// A mistake on the command line: what is wrong and what to type.
 struct UsageError: Error, Equatable {
     var message: String
+    /// The words of the command whose help says more; nil: the help of the whole.
+    var topic: String?
 }

@@ -39,43 +39,35 @@ struct BridgeOptions: Equatable {
     var token: Token?
 }
 
-/// The words of `meshhost bridge` as they are met.
-struct BridgeWords {
-    private var values: [String: String] = [:]
-    private var wantsTLS = false
-    private var met: [String] = []
-    /// The first that was met; such words go with no other command.
-    var first: String? { met.first }
+extension BridgeOptions {
+    static let options = [
+        CommandOption(name: "--to", value: "HOST:PORT", help: "the share of the other host"),
+        CommandOption(
+            name: "--listen", value: "HOST:PORT|PATH", help: "where programs of this machine connect", offer: .files),
+        CommandOption(name: "--tls", help: "with TLS; the certificate is one of the system's authorities"),
+        CommandOption(
+            name: "--ca", value: "FILE", help: "with TLS; the certificate is one of this file's", offer: .files),
+        CommandOption(
+            name: "--pin", value: "SHA256",
+            help: "with TLS; the certificate is this one (openssl x509 -fingerprint -sha256)"
+        ),
+        CommandOption(name: "--token", value: "NAME", help: "the [[share.token]] to use; with --secret-file"),
+        CommandOption(
+            name: "--secret-file", value: "FILE", help: "the file that holds the token's secret", offer: .files),
+    ]
 
-    static let withValue = ["--to", "--listen", "--ca", "--pin", "--token", "--secret-file"]
-    static let names = withValue + ["--tls"]
-
-    /// Takes a word that is one of ``names``; `value` reads the next one.
-    mutating func take(_ word: String, value: () throws(UsageError) -> String) throws(UsageError) {
-        met.append(word)
-        guard word != "--tls" else { return wantsTLS = true }
-        values[word] = try value()
-    }
-
-    /// `--pin` also is a word of `pair`: takes it away, for that.
-    mutating func removePin() -> String? {
-        met.removeAll { $0 == "--pin" }
-        return values.removeValue(forKey: "--pin")
-    }
-
-    /// All of them together.
-    func options() throws(UsageError) -> BridgeOptions {
-        guard let to = values["--to"], let listen = values["--listen"] else {
-            throw UsageError(message: "bridge: say `bridge --to HOST:PORT --listen HOST:PORT|PATH`")
+    init(_ words: CommandWords) throws(UsageError) {
+        guard let to = words["--to"], let listen = words["--listen"] else {
+            throw UsageError(message: "bridge: say `meshhost bridge --to HOST:PORT --listen HOST:PORT|PATH`")
         }
-        return BridgeOptions(
-            remote: try Self.endpoint(to, of: "--to"), listen: try Self.listen(listen), trust: try trust(),
-            token: try token())
+        self.init(
+            remote: try Self.endpoint(to, of: "--to"), listen: try Self.listen(listen), trust: try Self.trust(words),
+            token: try Self.token(words))
     }
 
-    private func trust() throws(UsageError) -> BridgeOptions.Trust? {
-        switch (values["--ca"], values["--pin"]) {
-        case (nil, nil): return wantsTLS ? .system : nil
+    private static func trust(_ words: CommandWords) throws(UsageError) -> Trust? {
+        switch (words["--ca"], words["--pin"]) {
+        case (nil, nil): return words.has("--tls") ? .system : nil
         case (let file?, nil): return .authorities(file: file)
         case (nil, let pin?):
             // As `openssl x509 -fingerprint -sha256` prints it, or without colons.
@@ -88,20 +80,20 @@ struct BridgeWords {
         }
     }
 
-    private func token() throws(UsageError) -> BridgeOptions.Token? {
-        switch (values["--token"], values["--secret-file"]) {
+    private static func token(_ words: CommandWords) throws(UsageError) -> Token? {
+        switch (words["--token"], words["--secret-file"]) {
         case (nil, nil): return nil
         case (let name?, let file?):
             guard !name.isEmpty, name.utf8.count <= 64 else {
                 throw UsageError(message: "--token \(name): write the name of a [[share.token]]")
             }
-            return BridgeOptions.Token(name: name, secretFile: file)
+            return Token(name: name, secretFile: file)
         case (_?, nil): throw UsageError(message: "--token needs --secret-file")
         case (nil, _?): throw UsageError(message: "--secret-file needs --token")
         }
     }
 
-    private static func listen(_ text: String) throws(UsageError) -> BridgeOptions.Listen {
+    private static func listen(_ text: String) throws(UsageError) -> Listen {
         if text.hasPrefix("/") {
             // unix(7): `sun_path` with its final NUL.
             guard text.utf8.count <= 107 else {
@@ -112,7 +104,7 @@ struct BridgeWords {
         return .tcp(try endpoint(text, of: "--listen"))
     }
 
-    private static func endpoint(_ text: String, of option: String) throws(UsageError) -> BridgeOptions.Endpoint {
+    private static func endpoint(_ text: String, of option: String) throws(UsageError) -> Endpoint {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         var host = parts.dropLast().joined(separator: ":")
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
@@ -120,7 +112,7 @@ struct BridgeWords {
         guard !host.isEmpty, isBracketed == host.contains(":"), let port = parts.last.flatMap({ UInt16($0) }) else {
             throw UsageError(message: "\(option) \(text): write HOST:PORT, and an IPv6 address as [::1]:PORT")
         }
-        return BridgeOptions.Endpoint(host: host, port: port)
+        return Endpoint(host: host, port: port)
     }
 }
 

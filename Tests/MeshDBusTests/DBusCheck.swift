@@ -1,0 +1,1 @@
+../Fuzzing/Sources/DBusFuzzer/DBusCheck.swift

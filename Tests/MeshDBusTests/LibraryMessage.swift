@@ -1,0 +1,1 @@
+../Fuzzing/Sources/DBusFuzzer/LibraryMessage.swift
