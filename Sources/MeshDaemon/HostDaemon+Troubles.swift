@@ -44,9 +44,10 @@ extension HostDaemon {
         switch event {
         case .failing(let error):
             began(.journal, path, error)
+        case .writable:
+            for session in sessions.values { session.assumeIsolated { $0.journalIsWritable() } }
         case .working:
             ended(.journal, path)
-            for session in sessions.values { session.assumeIsolated { $0.journalWorksAgain() } }
         case .replaced(let keptAs, let error):
             let message = "\(error.message); it was kept as \(keptAs), and a new one has begun without its messages"
             let loss = MeshError(error.code, message, cause: error)

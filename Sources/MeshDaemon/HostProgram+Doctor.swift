@@ -62,7 +62,9 @@ extension HostProgram {
     ) throws(MeshError) -> [DoctorFinding] {
         let version = try client.ask("version")["version"]?.stringValue ?? ""
         var findings = [DoctorFinding("daemon", .ok, "meshhost", "version \(version) runs on \(try controlSocket())")]
-        findings += Doctor.findings(troubles: try client.ask("status")["troubles"]?.arrayValue ?? [])
+        // A daemon of an older version, which was not restarted after an update, cannot say.
+        let troubles = (try? client.ask("status"))?["troubles"]?.arrayValue ?? []
+        findings += Doctor.findings(troubles: troubles)
         let modules = try client.ask("modules")["modules"]?.arrayValue ?? []
         findings += Doctor.findings(modules: modules)
         let examined = try client.ask("examine")["findings"]?.arrayValue ?? []

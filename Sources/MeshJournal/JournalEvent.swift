@@ -7,6 +7,8 @@ public import MeshTransportAPI
 public enum JournalEvent: Sendable {
     /// Calls fail from now on, the first of them with this error. The journal tries by itself whether they still do.
     case failing(MeshError)
+    /// Something could be written. Who has something to store tries it now; whether there was room for that, too, shows then.
+    case writable
     /// What is written is kept again.
     case working
     /// The file was damaged: it has this path now, and a new one has begun.

@@ -3,20 +3,23 @@
 
 /// Whether the journal takes what it is given, and when it is tried again though nobody asks for it.
 ///
-///               failed                    deadlineReached ─┐
-///     working ─────────▶ failing ◀──────────────────────────┘
-///        ▲                  │
-///        └────── wrote ─────┘
+///               failed                wrote                 deadlineReached
+///     working ─────────▶ failing ─────────────▶ proving ─────────────────────▶ working
+///                         │   ▲                    │
+///          deadlineReached└───┘◀───── failed ──────┘
 ///
 /// - `working` waits for nothing.
 /// - `failing` waits for a write that succeeds: any call's, or one of its own at each deadline, rarer and rarer.
+/// - `proving` waits for whether that was all: on a disk that is full there is often room for a little and not for a message,
+///   and nobody is helped by hearing of it again and again.
 ///
-/// A disk on which there is room for a little and not for a message makes it change to and fro: a failure soon after such a
-/// success goes on with the delay that it had.
+/// A failure soon after all that goes on with the delay that it had.
 struct JournalHealthStateMachine: ~Copyable {
     static let firstDelay = Duration.seconds(1)
     static let longestDelay = Duration.seconds(60)
-    /// So long after a success a failure is a new one.
+    /// How long nothing may fail until it counts as working.
+    static let provingTime = Duration.seconds(5)
+    /// So long after that a failure is a new one.
     static let calm = Duration.seconds(120)
 
     /// What a failure means.
@@ -29,9 +32,9 @@ struct JournalHealthStateMachine: ~Copyable {
 
     /// What a success means.
     enum WriteAction: Sendable, Hashable {
-        /// Tell of it.
-        case tell
-        /// It was never in doubt.
+        /// Have those who have something to store try it now.
+        case haveOthersTry
+        /// It is as it was.
         case none
     }
 
@@ -39,6 +42,8 @@ struct JournalHealthStateMachine: ~Copyable {
     enum DeadlineAction: Sendable, Hashable {
         /// Write something, and call ``failed(now:)`` or ``wrote(now:)``.
         case tryWriting
+        /// Tell that it works.
+        case tell
         /// It was early or repeated.
         case none
     }
@@ -47,6 +52,7 @@ struct JournalHealthStateMachine: ~Copyable {
         /// `since`: when it last began to work again, and what the delay was then.
         case working(since: Duration?, delay: Duration)
         case failing(delay: Duration, until: Duration)
+        case proving(delay: Duration, until: Duration)
     }
 
     private var state = State.working(since: nil, delay: Self.firstDelay)
@@ -56,6 +62,7 @@ struct JournalHealthStateMachine: ~Copyable {
         switch state {
         case .working: nil
         case .failing(_, let until): until
+        case .proving(_, let until): until
         }
     }
 
@@ -82,6 +89,9 @@ extension JournalHealthStateMachine.State {
         case .failing(let delay, let until):
             self = .failing(delay: delay, until: until)
             return .none
+        case .proving(let delay, _):
+            self = .failing(delay: delay, until: now + delay)
+            return .none
         }
     }
 
@@ -91,8 +101,11 @@ extension JournalHealthStateMachine.State {
             self = .working(since: since, delay: delay)
             return .none
         case .failing(let delay, _):
-            self = .working(since: now, delay: delay)
-            return .tell
+            self = .proving(delay: delay, until: now + JournalHealthStateMachine.provingTime)
+            return .haveOthersTry
+        case .proving(let delay, let until):
+            self = .proving(delay: delay, until: until)
+            return .none
         }
     }
 
@@ -109,6 +122,13 @@ extension JournalHealthStateMachine.State {
             let next = min(delay * 2, JournalHealthStateMachine.longestDelay)
             self = .failing(delay: next, until: now + next)
             return .tryWriting
+        case .proving(let delay, let until):
+            guard now >= until else {
+                self = .proving(delay: delay, until: until)
+                return .none
+            }
+            self = .working(since: now, delay: delay)
+            return .tell
         }
     }
 }

@@ -277,8 +277,7 @@ public actor MessageJournal {
             self.failure = failure
             if health.failed(now: loop.now) == .tell { observer?(.failing(failure)) }
         case .wrote:
-            failure = nil
-            if health.wrote(now: loop.now) == .tell { observer?(.working) }
+            if health.wrote(now: loop.now) == .haveOthersTry { observer?(.writable) }
         case nil:
             break
         }
@@ -293,9 +292,17 @@ public actor MessageJournal {
     }
 
     private func retryDue() {
-        // What is under way shows the same, and a disk that does not answer must not be asked more and more.
-        if health.deadlineReached(now: loop.now) == .tryWriting, !isWorking {
-            _ = enqueue(.write(isDurable: isDurable)) { database throws(JournalError) in try database.tryWriting() }
+        switch health.deadlineReached(now: loop.now) {
+        case .tryWriting:
+            // What is under way shows the same, and a disk that does not answer must not be asked more and more.
+            if !isWorking {
+                _ = enqueue(.write(isDurable: isDurable)) { database throws(JournalError) in try database.tryWriting() }
+            }
+        case .tell:
+            failure = nil
+            observer?(.working)
+        case .none:
+            break
         }
         armRetry()
     }

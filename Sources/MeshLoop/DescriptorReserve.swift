@@ -27,7 +27,9 @@ public final class DescriptorReserve {
 
     private let openSpare: () -> Int32?
     private var descriptors: [Int32] = []
-    private let timer: LoopTimer
+    private unowned let loop: EventLoop
+    /// Nil while nothing is wanting.
+    private var timer: LoopTimer?
     private var delay = firstDelay
     private var turnedAwayNow: UInt64 = 0
     /// Whether there was a want of descriptors when that was last looked at.
@@ -39,7 +41,7 @@ public final class DescriptorReserve {
 
     /// `openSpare` gives a descriptor that is good for nothing, or nil when there is none.
     init(_ loop: EventLoop, openSpare: @escaping () -> Int32? = DescriptorReserve.openNothing) {
-        timer = LoopTimer(loop)
+        self.loop = loop
         self.openSpare = openSpare
         refill()
     }
@@ -48,7 +50,7 @@ public final class DescriptorReserve {
         for descriptor in descriptors { close(descriptor) }
     }
 
-    /// How many are in reserve, filled up as far as that is possible now.
+    /// How many are in reserve, filled up first.
     var count: Int {
         refill()
         return descriptors.count
@@ -87,6 +89,8 @@ public final class DescriptorReserve {
     }
 
     private func watch() {
+        let timer = timer ?? LoopTimer(loop)
+        self.timer = timer
         timer.schedule(after: delay) { [unowned self] in lookAgain() }
     }
 
@@ -96,10 +100,12 @@ public final class DescriptorReserve {
             return watch()
         }
         isExhausted = false
+        timer = nil
         onChange?(.relieved(turnedAway: turnedAwayNow))
     }
 
-    private func refill() {
+    /// Fills it up as far as that is possible now.
+    func refill() {
         while descriptors.count < Self.size, let descriptor = openSpare() { descriptors.append(descriptor) }
     }
 

@@ -67,7 +67,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var taskPreference: LoopTaskExecutor?
     /// Nil for the machine's clock.
     let virtualTime: VirtualTime?
-    /// See ``descriptorReserve``. Weak: it has a timer of this loop.
+    /// See ``descriptorReserve``. Weak: it is its listeners', and gone before the loop is.
     weak var reserve: DescriptorReserve?
     /// Bytes are read into this one buffer and handed on before the next read.
     let readBuffer: UnsafeMutableRawBufferPointer

@@ -81,6 +81,8 @@ public final class LoopListener {
     }
 
     private func accept(_ limit: Int) {
+        // What is free again belongs to the reserve first: it would go to whoever knocks next.
+        if reserve.isExhausted { reserve.refill() }
         // Whoever is told of a connection may drop the listener.
         let listening = socket
         var left = limit

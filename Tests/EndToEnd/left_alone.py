@@ -36,9 +36,11 @@ async def status_is_content_when_all_is_well(rig):
     await host.ready("bench")
     document = await host.json("status")
     equal((document["devices"], document["devices_ready"], document["clients"], document["troubles"]), (1, 1, 0, []))
-    # With the one that the question itself takes.
-    assert 0 <= document["descriptors"]["open"] - host.descriptors() <= 2, document
-    equal(document["descriptors"]["limit"], resource.prlimit(host.pid, resource.RLIMIT_NOFILE)[1], "raised to the hard limit")
+    # The question itself takes some.
+    assert abs(document["descriptors"]["open"] - host.descriptors()) <= 4, document
+    soft, hard = resource.prlimit(host.pid, resource.RLIMIT_NOFILE)
+    equal(soft, hard, "raised at the start")
+    equal(document["descriptors"]["limit"], None if hard == resource.RLIM_INFINITY else hard)
     status, out, _ = await host.cli("status")
     equal(status, 0)
     assert "1/1 devices ready, 0 clients" in out, out
@@ -131,7 +133,10 @@ async def without_descriptors_clients_are_turned_away_and_the_operator_is_served
         client = await Client.connect(port)
         equal(await client.frame(), None, "one who is turned away sees the end at once")
     equal((await first.ask(GET_TIME))[0], 9)
-    document = await host.json("status", status=69)
+    # Not only once: what an answer has taken of the reserve goes back to it, whoever knocks meanwhile.
+    for _ in range(10):
+        document = await host.json("status", status=69)
+        equal(await (await Client.connect(port)).frame(), None, "one who comes behind the operator")
     assert document["descriptors"]["turned_away"] >= 3, document
     equal([each["about"] for each in document["troubles"]], ["descriptors"])
     equal(set(await host.devices()), {"bench"})

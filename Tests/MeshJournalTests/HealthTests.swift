@@ -18,10 +18,25 @@ struct JournalHealthStateMachineTests {
         #expect(health.failed(now: .seconds(10)) == .tell)
         #expect(health.failed(now: .seconds(10)) == .none)
         #expect(health.nextDeadline == .seconds(11))
-        #expect(health.wrote(now: .seconds(11)) == .tell)
+        #expect(health.wrote(now: .seconds(11)) == .haveOthersTry)
         #expect(health.wrote(now: .seconds(11)) == .none)
+        #expect(health.nextDeadline == .seconds(16))
+        #expect(health.deadlineReached(now: .seconds(15)) == .none)
+        #expect(health.deadlineReached(now: .seconds(16)) == .tell)
         #expect(health.nextDeadline == nil)
-        #expect(health.deadlineReached(now: .seconds(12)) == .none)
+        #expect(health.deadlineReached(now: .seconds(17)) == .none)
+    }
+
+    @Test func `room for a little is not told of`() {
+        var health = JournalHealthStateMachine()
+        #expect(health.failed(now: .zero) == .tell)
+        #expect(health.deadlineReached(now: .seconds(1)) == .tryWriting)
+        #expect(health.wrote(now: .seconds(1)) == .haveOthersTry)
+        #expect(health.failed(now: .seconds(2)) == .none)
+        // With the delay that it had.
+        #expect(health.nextDeadline == .seconds(4))
+        #expect(health.deadlineReached(now: .seconds(4)) == .tryWriting)
+        #expect(health.nextDeadline == .seconds(8))
     }
 
     @Test func `it is tried again, more and more rarely`() {
@@ -43,9 +58,10 @@ struct JournalHealthStateMachineTests {
             #expect(health.failed(now: .zero) == .tell)
             #expect(health.deadlineReached(now: .seconds(1)) == .tryWriting)
             #expect(health.deadlineReached(now: .seconds(3)) == .tryWriting)
-            #expect(health.wrote(now: .seconds(3)) == .tell)
-            #expect(health.failed(now: .seconds(3 + pause)) == .tell)
-            #expect(health.nextDeadline == .seconds(3 + pause + delay))
+            #expect(health.wrote(now: .seconds(3)) == .haveOthersTry)
+            #expect(health.deadlineReached(now: .seconds(8)) == .tell)
+            #expect(health.failed(now: .seconds(8 + pause)) == .tell)
+            #expect(health.nextDeadline == .seconds(8 + pause + delay))
         }
     }
 }
@@ -95,6 +111,10 @@ struct JournalHealthTests {
             #expect(error.code == .serviceUnavailable)
             try other.execute("ROLLBACK", "test")
             // Nobody asks it for anything.
+            guard case .writable? = await events.next(isolation: actor) else {
+                Issue.record("nobody is asked to try again")
+                return
+            }
             guard case .working? = await events.next(isolation: actor) else {
                 Issue.record("no end, or a second failure")
                 return

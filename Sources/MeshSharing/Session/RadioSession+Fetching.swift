@@ -157,9 +157,9 @@ extension RadioSession {
 
     // MARK: A journal that failed
 
-    /// The journal takes messages again: the one that it did not take, then those that the radio has kept. Clients that have
+    /// The journal may take messages again: the one that it did not take, then those that the radio has kept. Clients that have
     /// no place yet, since it could not be looked up, are told to ask.
-    public func journalWorksAgain() {
+    public func journalIsWritable() {
         fetchMessages()
         let waiting = clients.values.filter { $0.membership == nil }.sorted { $0.id < $1.id }
         for client in waiting { push(client, Data([PushCode.messageWaiting.rawValue])) }

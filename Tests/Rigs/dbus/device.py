@@ -139,6 +139,10 @@ class Device:
 
     async def _open(self):
         async with self.adapter.connecting:
+            for _ in range(200):                 # Bumble may still be at one that was cancelled, and takes no other
+                if not self.adapter.radio.is_le_connecting:
+                    break
+                await asyncio.sleep(0.01)
             try:
                 link = await asyncio.wait_for(self.adapter.radio.connect(self._hci_address()), CONNECT_TIMEOUT)
             except asyncio.CancelledError:       # Bumble leaves the controller at it, which then makes no other link
