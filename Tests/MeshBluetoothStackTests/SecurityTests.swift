@@ -51,6 +51,8 @@ struct SecurityTests {
         var machine = machine(.central, bond())
         _ = machine.secureRequested()
         #expect(machine.encryptionChanged(status, isEncrypted: false, now: at(0)) == [.forgetBond])
+        // Not because the peer asks for it: it could be anybody.
+        #expect(machine.packetReceived(hex("0b 0d"), now: at(0)) == [.send(.failed(.pairingNotSupported))])
         #expect(machine.secureRequested() == [.preparePairing])
         let actions = machine.pairingPrepared(try pairing(.central), now: at(0))
         #expect(actions == [.send(try #require(SMPPacket(hex("01 02 00 0d 10 03 03"))))])

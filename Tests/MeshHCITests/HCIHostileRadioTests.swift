@@ -78,4 +78,103 @@ struct HCIHostileRadioTests {
             await bystander.close()
         }
     }
+
+    /// The bonds that the host has.
+    private static func bonds(_ bench: HCIBench) async -> [Bond] {
+        await bench.host.here { $0.book.bonds.values.flatMap(\.values) }
+    }
+
+    /// Pairs because the radio asks for it, and ends the link.
+    private static func pair(_ radio: VirtualPeripheral.Settings, _ bench: HCIBench) async throws {
+        let transport = bench.transport(radio)
+        try await transport.connect()
+        await bench.controller.askForSecurity(radio.address)
+        try await bench.loop.sleep(for: .seconds(1))
+        await transport.disconnect()
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `a radio that says it is another does not get that one's place in the keys`() async throws {
+        let radio = Self.radio()
+        var hostile = Self.radio(passkey: nil)
+        (hostile.address, hostile.name) = (DeviceAddress(0xC011_2233_4466, .random), "Shed")
+        hostile.identity = radio.address
+        hostile.resolvingKey = [UInt8](repeating: 7, count: 16)
+        try await HCIBench.run(radios: [radio, hostile]) { [radio, hostile] actor, bench in
+            let transport = bench.transport(radio)
+            try await transport.connect()
+            await transport.disconnect()
+            let before = await Self.bonds(bench)
+            #expect(before.map(\.peer) == [radio.address])
+            try await Self.pair(hostile, bench)
+            let after = await Self.bonds(bench)
+            #expect(after.first { $0.peer == radio.address } == before.first)
+            // By the address that it has, and without a key that would make it another at the next one.
+            let own = try #require(after.first { $0.peer == hostile.address })
+            #expect(own.peerResolvingKey == nil)
+            #expect(after.count == 2)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `the same from a private address, whose key is its own`() async throws {
+        let radio = Self.radio(passkey: nil)
+        var hostile = radio
+        hostile.name = "Shed"
+        hostile.identity = radio.address
+        hostile.resolvingKey = [UInt8](repeating: 7, count: 16)
+        hostile.address = try ResolvableAddress.make(key: hostile.resolvingKey, random: 0x12_3456)
+        try await HCIBench.run(radios: [radio, hostile]) { [radio, hostile] actor, bench in
+            try await Self.pair(radio, bench)
+            let before = await Self.bonds(bench)
+            #expect(before.count == 1)
+            try await Self.pair(hostile, bench)
+            #expect(await Self.bonds(bench) == before)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `a radio that gives another address than it uses is paired with once, and found in the keys`() async throws {
+        var radio = Self.radio()
+        radio.identity = DeviceAddress(0x0011_2233_4455, .public)
+        try await HCIBench.run(radios: [radio]) { [radio] actor, bench in
+            let transport = bench.transport(radio)
+            for _ in 0..<3 {
+                try await transport.connect()
+                await transport.disconnect()
+            }
+            #expect(await transport.diagnostics()["pairings"] == 1)
+            let wasBonded = try await bench.host.removeBond(.address(BLEAddress(radio.address)))
+            #expect(wasBonded)
+            #expect(await Self.bonds(bench).isEmpty)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `a radio that has lost its keys cannot have them made anew by asking`() async throws {
+        let radio = Self.radio(passkey: nil)
+        try await HCIBench.run(radios: [radio]) { [radio] actor, bench in
+            try await Self.pair(radio, bench)
+            let before = await Self.bonds(bench)
+            #expect(before.count == 1)
+            await bench.controller.configure { controller in
+                for peer in controller.peers {
+                    peer.bond = nil
+                    peer.asksWhenKeysAreMissing = true
+                }
+            }
+            let error = try #require(await failure(of: bench.transport(radio)))
+            #expect(error.code == .authenticationFailed)
+            #expect(await Self.bonds(bench) == before)
+        }
+    }
+
+    private func failure(of transport: BLETransport) async -> MeshError? {
+        do {
+            try await transport.connect()
+            return nil
+        } catch {
+            return error as? MeshError
+        }
+    }
 }

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 internal import MeshBluetoothStack
+internal import MeshTransportAPI
 
 /// Who devices are behind the addresses they use, and what is known of them.
 extension HCIController {
@@ -19,11 +20,25 @@ extension HCIController {
         bond(of: identity)?.peerResolvingKey != nil
     }
 
-    /// A link was paired: what is known by the address that it was made with belongs to the identity from here on.
-    func adopt(_ bond: Bond, from address: DeviceAddress) {
+    /// A link was paired: what is known by the address that it was made with belongs to the identity from here on. A bond that
+    /// would take the place of another's, or of a better one, is not stored: false. Nobody but a person forgets those.
+    func adopt(_ bond: Bond, from address: DeviceAddress) -> Bool {
+        if let stored = self.bond(of: bond.peer) {
+            let isAnother = identity(of: address) != bond.peer
+            guard !isAnother, bond.isAuthenticated || !stored.isAuthenticated else {
+                log(
+                    .notice,
+                    isAnother
+                        ? "a device says that it is another, whose keys are kept; its own are not stored"
+                        : "a device was paired without a pin, and keys with one are kept; the new ones are not stored",
+                    [("controller", "\(port)"), ("address", "\(address)"), ("identity", "\(bond.peer)")])
+                return false
+            }
+        }
         store(bond)
         databases[address] = nil
         for (name, peer) in found where peer == address { found[name] = bond.peer }
+        return true
     }
 
     /// Keeps what was found of a device; nil forgets it. Without a bond only a hash is to be trusted: anybody can have the

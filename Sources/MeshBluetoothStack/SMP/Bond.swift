@@ -22,7 +22,8 @@ public struct LongTermKey: Sendable, Hashable {
 
 /// What is kept of a pairing, so that the next link needs none.
 public struct Bond: Sendable, Hashable {
-    /// The address that stays: the one the peer gave as its identity, else the one it connected with.
+    /// The address that stays: the one that the peer gave as its identity and has shown to be its own, else the one it
+    /// connected with.
     public var peer: DeviceAddress
     /// Resolves the peer's private addresses; nil if it gave none.
     public var peerResolvingKey: [UInt8]?

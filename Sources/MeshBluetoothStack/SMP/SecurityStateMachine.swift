@@ -74,6 +74,8 @@ public struct SecurityStateMachine: ~Copyable {
     private var state = State.open
     private var pairing: PairingStateMachine?
     private var bond: Bond?
+    /// The peer has not got the keys that this host has: whether it is paired anew is the host's to say, not the peer's.
+    private var hasLostBond = false
     private var blockedUntil: Duration?
     /// What the link is now.
     public private(set) var protection = AttributeDatabase.Protection.open
@@ -207,6 +209,7 @@ public struct SecurityStateMachine: ~Copyable {
         switch (configuration.role, packet) {
         case (.central, .securityRequest(let requirements)):
             if let blockedUntil, now < blockedUntil { return [] }
+            if hasLostBond { return [.send(.failed(.pairingNotSupported))] }
             // What the link already is need not be made again.
             if protection == .authenticated { return [] }
             if protection == .encrypted, !requirements.contains(.authentication), !configuration.requiresAuthentication
@@ -227,6 +230,7 @@ public struct SecurityStateMachine: ~Copyable {
         // The link is up still when the peer has no key; with another key it is about to end (0x3D).
         guard status == .keyMissing || status == .integrityFailure else { return [.fail(.encryptionFailed(status))] }
         bond = nil
+        hasLostBond = true
         return [.forgetBond]
     }
 

@@ -41,6 +41,8 @@ final class VirtualPeripheral {
     var isAdvertising = true
     private(set) var written: [[UInt8]] = []
     var bond: Bond?
+    /// Asks for security when it is to encrypt, and has no keys.
+    var asksWhenKeysAreMissing = false
     /// Of the link that is there.
     private(set) var machine: Machine?
     private var random = SplitMix(state: 1)
