@@ -161,7 +161,7 @@ extension HCIController {
             let link = HCILink(
                 self, connection, own: descriptor.ownAddress, peerName: connecting.peerName, bond: bond,
                 database: bond?.database ?? databases[identity],
-                tuning: connecting.settings.options.tuning(on: descriptor), passkey: connecting.settings.passkey,
+                tuning: connecting.settings.options.tuning(on: descriptor), settings: connecting.settings,
                 blockedUntil: attempts.blockedUntil(identity, now: loop.now))
             found[connecting.peerName] = identity
             begin(link)

@@ -40,6 +40,13 @@ extension GATTError {
         GATTError(.linkLost, .linkClosed, "\(peer) has other attributes than before", operation, peer)
     }
 
+    /// A write was not acknowledged in time. Nothing may be asked on that link any more (Core Specification 5.4, Vol 3 Part F
+    /// §3.3.3), so it has been ended.
+    static func unacknowledged(_ peer: String) -> GATTError {
+        GATTError(
+            .linkLost, .operationTimeout, "\(peer) did not acknowledge a frame, and none may follow it", .write, peer)
+    }
+
     init(_ failure: GATTFailure, _ operation: HCIOperation, _ peer: String) {
         switch failure {
         case .refused(let code, _) where code.asksForSecurity:

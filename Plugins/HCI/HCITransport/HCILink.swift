@@ -57,8 +57,8 @@ actor HCILink: GATTLink {
 
     init(
         _ controller: HCIController, _ connection: ConnectionComplete, own: DeviceAddress, peerName: String,
-        bond: Bond?, database: RemoteDatabase?, tuning: LinkTuningStateMachine.Configuration, passkey: BLEPasskey?,
-        blockedUntil: Duration?
+        bond: Bond?, database: RemoteDatabase?, tuning: LinkTuningStateMachine.Configuration,
+        settings: HCIController.LinkSettings, blockedUntil: Duration?
     ) {
         loop = controller.loop
         self.controller = controller
@@ -66,12 +66,12 @@ actor HCILink: GATTLink {
         self.own = own
         self.peerName = peerName
         self.bond = bond
-        self.passkey = passkey
+        passkey = settings.passkey
         cache = GATTCacheStateMachine(stored: database)
         var configuration = LinkStateMachine<AttributeWaiter>.Configuration(
             security: .init(
                 role: connection.role, bond: bond, requiresAuthentication: passkey != nil, blockedUntil: blockedUntil))
-        configuration.client = controller.deadlines.client
+        configuration.client = settings.options.client(controller.deadlines.client)
         configuration.procedures = controller.deadlines.procedures
         configuration.tuning = tuning
         machine = LinkStateMachine(connection, configuration: configuration)
