@@ -82,12 +82,29 @@ struct SecurityTests {
         var unknown = machine(.central)
         #expect(unknown.packetReceived(hex("0b 0d"), now: at(0)) == [.preparePairing])
         #expect(unknown.packetReceived(hex("0b 0d"), now: at(0)) == [])
-        // A link that is encrypted, and has to be better.
+        // A link that is encrypted, and cannot be better without a passkey.
         var weak = machine(.central, bond(isAuthenticated: false), requiresAuthentication: false)
         _ = weak.secureRequested()
         _ = weak.encryptionChanged(.success, isEncrypted: true, now: at(0))
         #expect(weak.packetReceived(hex("0b 09"), now: at(0)) == [])
-        #expect(weak.packetReceived(hex("0b 0d"), now: at(0)) == [.preparePairing])
+        #expect(weak.packetReceived(hex("0b 0d"), now: at(0)) == [])
+    }
+
+    @Test func `who is not to be paired with is refused, and encrypted with the keys that there are`() {
+        let refusal = [SecurityStateMachine.Action.send(.failed(.pairingNotSupported))]
+        var configuration = SecurityStateMachine.Configuration(role: .central, bond: nil, requiresAuthentication: false)
+        configuration.takesPairing = false
+        var central = SecurityStateMachine(configuration)
+        #expect(central.packetReceived(hex("0b 0d"), now: at(0)) == refusal)
+        #expect(central.packetReceived(hex("0b 01"), now: at(0)) == refusal)
+        // By order of this host.
+        #expect(central.secureRequested() == [.preparePairing])
+        configuration.bond = bond()
+        var bonded = SecurityStateMachine(configuration)
+        #expect(bonded.packetReceived(hex("0b 0d"), now: at(0)) == [.encrypt(key)])
+        configuration.role = .peripheral
+        var peripheral = SecurityStateMachine(configuration)
+        #expect(peripheral.packetReceived(hex("01 03 00 01 10 05 05"), now: at(0)) == refusal)
     }
 
     @Test func `a peripheral asks, and answers the key request with the bond's key`() {

@@ -169,6 +169,40 @@ struct HCIHostileRadioTests {
         }
     }
 
+    @Test(.timeLimit(.minutes(10)))
+    func `who is not to be paired with is not, whatever the radio asks for`() async throws {
+        let radio = Self.radio(passkey: nil)
+        try await HCIBench.run(radios: [radio]) { [radio] actor, bench in
+            let transport = bench.transport(radio, { $0.pairing = .never })
+            try await transport.connect()
+            await bench.controller.askForSecurity(radio.address)
+            try await actor.loop.sleep(for: .seconds(1))
+            #expect(await Self.bonds(bench).isEmpty)
+            #expect(await transport.isConnected)
+            await transport.disconnect()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10))) func `a radio cannot have one pairing follow the other`() async throws {
+        let radio = Self.radio(passkey: nil)
+        try await HCIBench.run(radios: [radio]) { [radio] actor, bench in
+            var keys: Set<[UInt8]> = []
+            for _ in 0..<2 {
+                let transport = bench.transport(radio)
+                try await transport.connect()
+                for _ in 0..<5 {
+                    // With a passkey, it says.
+                    await bench.controller.sendFrame(
+                        L2CAPFrame(channel: L2CAPFrame.securityChannel, payload: [0x0B, 0x0D]), of: radio.address)
+                    try await actor.loop.sleep(for: .seconds(1))
+                    for bond in await Self.bonds(bench) { keys.insert(bond.centralKey?.key ?? []) }
+                }
+                await transport.disconnect()
+            }
+            #expect(keys.count == 1)
+        }
+    }
+
     private func failure(of transport: BLETransport) async -> MeshError? {
         do {
             try await transport.connect()

@@ -64,7 +64,8 @@ extension HCIController {
                 throw GATTError(.inUse, .connectionFailed, "this host has a link to \(peer) already", .connect, peer)
             }
             let outcome = await create(
-                address, isBlind: isBlind, LinkSettings(passkey: request.passkey, options: options),
+                address, isBlind: isBlind,
+                LinkSettings(passkey: request.passkey, takesPairing: request.takesPairing, options: options),
                 request.target.name ?? peer)
             await turns.pass()
             switch outcome {

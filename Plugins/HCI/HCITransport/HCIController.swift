@@ -26,6 +26,7 @@ actor HCIController {
 
     struct LinkSettings: Sendable {
         var passkey: BLEPasskey?
+        var takesPairing = true
         var options = HCILinkOptions()
     }
 

@@ -71,6 +71,7 @@ actor HCILink: GATTLink {
         var configuration = LinkStateMachine<AttributeWaiter>.Configuration(
             security: .init(
                 role: connection.role, bond: bond, requiresAuthentication: passkey != nil, blockedUntil: blockedUntil))
+        configuration.security.takesPairing = settings.takesPairing
         configuration.client = settings.options.client(controller.deadlines.client)
         configuration.procedures = controller.deadlines.procedures
         configuration.tuning = tuning
