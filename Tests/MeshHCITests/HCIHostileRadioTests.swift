@@ -203,6 +203,39 @@ struct HCIHostileRadioTests {
         }
     }
 
+    @Test(.timeLimit(.minutes(10)))
+    func `a stranger with the name of a radio that is paired is nobody`() async throws {
+        let radio = Self.radio()
+        var stranger = Self.radio(passkey: 999_999)
+        stranger.address = DeviceAddress(0xC011_2233_4466, .random)
+        try await HCIBench.run(radios: [radio, stranger]) { [radio, stranger] actor, bench in
+            func leaveAlone(_ radio: VirtualPeripheral.Settings) async {
+                await bench.controller.configure { controller in
+                    for peer in controller.peers { peer.isAdvertising = peer.settings.address == radio.address }
+                }
+            }
+            await leaveAlone(radio)
+            let transport = bench.transport(radio)
+            try await transport.connect()
+            await transport.disconnect()
+            await leaveAlone(stranger)
+            #expect(await failure(of: transport)?.code.disposition == .transient)
+            // After a restart nothing is known but the keys.
+            await bench.host.here { $0.found = [:] }
+            #expect(await failure(of: transport)?.code.disposition == .transient)
+            await leaveAlone(radio)
+            try await transport.connect()
+            #expect(await transport.diagnostics()["pairings"] == 1)
+            await transport.disconnect()
+            // A radio in the place of another: when that one is forgotten.
+            let wasBonded = try await bench.host.removeBond(.name(radio.name))
+            #expect(wasBonded)
+            await leaveAlone(stranger)
+            try await bench.transport(stranger).connect()
+            #expect(await Self.bonds(bench).map(\.peer) == [stranger.address])
+        }
+    }
+
     private func failure(of transport: BLETransport) async -> MeshError? {
         do {
             try await transport.connect()

@@ -41,6 +41,8 @@ extension HCIController {
             await link.close()
             throw error
         }
+        // With keys, the link is encrypted by now: the name is that of their owner.
+        if let name = request.target.name { remember(name, of: await link.identity) }
         return link
     }
 
@@ -65,7 +67,9 @@ extension HCIController {
             }
             let outcome = await create(
                 address, isBlind: isBlind,
-                LinkSettings(passkey: request.passkey, takesPairing: request.takesPairing, options: options),
+                LinkSettings(
+                    name: request.target.name, passkey: request.passkey, takesPairing: request.takesPairing,
+                    options: options),
                 request.target.name ?? peer)
             await turns.pass()
             switch outcome {

@@ -20,10 +20,21 @@ extension HCIController {
         bond(of: identity)?.peerResolvingKey != nil
     }
 
+    /// A device with keys is looked for by this name, and nobody else by it from here on, after a restart too.
+    func remember(_ name: String, of identity: DeviceAddress) {
+        guard var bond = bond(of: identity), bond.name != name, let own = descriptor?.ownAddress else { return }
+        bond.name = name
+        book[own, identity] = bond
+        saveBonds()
+    }
+
     /// A link was paired: what is known by the address that it was made with belongs to the identity from here on. A bond that
     /// would take the place of another's, or of a better one, is not stored: false. Nobody but a person forgets those.
-    func adopt(_ bond: Bond, from address: DeviceAddress) -> Bool {
+    func adopt(_ bond: Bond, from address: DeviceAddress, name: String?) -> Bool {
+        var bond = bond
+        bond.name = name
         if let stored = self.bond(of: bond.peer) {
+            bond.name = name ?? stored.name
             let isAnother = identity(of: address) != bond.peer
             guard !isAnother, bond.isAuthenticated || !stored.isAuthenticated else {
                 log(

@@ -52,7 +52,7 @@ extension HCILink {
 
     /// A pairing has made a bond.
     func keep(_ bond: Bond) {
-        let isKept = controller.assumeIsolated { $0.adopt(bond, from: connection.peer) }
+        let isKept = controller.assumeIsolated { $0.adopt(bond, from: connection.peer, name: searchName) }
         self.bond = isKept ? bond : nil
     }
 

@@ -19,6 +19,8 @@ actor HCILink: GATTLink {
     nonisolated let own: DeviceAddress
     /// As people name the device.
     nonisolated let peerName: String
+    /// The name that the device was looked for by; nil if it was its address.
+    nonisolated let searchName: String?
     nonisolated let passkey: BLEPasskey?
     nonisolated var handle: ConnectionHandle { connection.handle }
     var machine: LinkStateMachine<AttributeWaiter>
@@ -66,6 +68,7 @@ actor HCILink: GATTLink {
         self.own = own
         self.peerName = peerName
         self.bond = bond
+        searchName = settings.name
         passkey = settings.passkey
         cache = GATTCacheStateMachine(stored: database)
         var configuration = LinkStateMachine<AttributeWaiter>.Configuration(
