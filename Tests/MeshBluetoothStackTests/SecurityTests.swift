@@ -208,6 +208,20 @@ struct SecurityTests {
         #expect(machine.packetReceived(request, now: at(5)) == [.preparePairing])
     }
 
+    @Test func `a failure that may pass is tried again, once in a row where nothing says why`() {
+        var policy = PairingAttemptPolicy()
+        let peer = PairingPair.peripheralAddress
+        func failed(_ failure: PairingFailure) -> Bool { policy.pairingFailed(peer, failure, now: at(0)) }
+        #expect([true, false, true].allSatisfy { failed(.failedByPeer(.unspecified)) == $0 })
+        policy.pairingSucceeded(peer)
+        #expect([true, false].allSatisfy { failed(.failedByHost(.unspecified)) == $0 })
+        // It says when: later.
+        #expect([true, true, true].allSatisfy { failed(.failedByPeer(.repeatedAttempts)) == $0 })
+        for failure: PairingFailure in [
+            .failedByPeer(.confirmValueFailed), .failedByPeer(.pairingNotSupported), .downgraded, .timedOut,
+        ] { #expect(!failed(failure)) }
+    }
+
     @Test func `a peripheral cannot have the central pair again and again`() throws {
         var machine = machine(.central)
         #expect(machine.packetReceived(hex("0b 0d"), now: at(0)) == [.preparePairing])

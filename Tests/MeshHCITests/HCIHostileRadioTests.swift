@@ -236,6 +236,21 @@ struct HCIHostileRadioTests {
         }
     }
 
+    @Test(.timeLimit(.minutes(10)), arguments: [SMPFailureReason.unspecified, .repeatedAttempts])
+    func `a pairing that fails for no reason that stays is tried again`(reason: SMPFailureReason) async throws {
+        let radio = Self.radio()
+        try await HCIBench.run(radios: [radio]) { [radio] actor, bench in
+            await bench.controller.configure { $0.peers[0].rejections = [reason, reason] }
+            let transport = bench.transport(radio)
+            let first = try #require(await failure(of: transport))
+            #expect(first.code.disposition == .transient, "\(first.message)")
+            let second = try #require(await failure(of: transport))
+            #expect(second.code.disposition == (reason == .unspecified ? .permanent : .transient), "\(second.message)")
+            try await transport.connect()
+            await transport.disconnect()
+        }
+    }
+
     private func failure(of transport: BLETransport) async -> MeshError? {
         do {
             try await transport.connect()
