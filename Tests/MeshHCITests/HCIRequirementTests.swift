@@ -124,6 +124,24 @@ struct HCIRequirementTests {
         }
     }
 
+    @Test(.timeLimit(.minutes(10))) func `data does not wait for an encryption that the controller refuses`()
+        async throws
+    {
+        try await HCIBench.run { actor, bench in
+            await bench.poweredOn()
+            let link = try await bench.connect()
+            let handle = link.handle
+            await bench.controller.configure { $0.refusals[.enableEncryption] = .commandDisallowed }
+            // Paired on the link; the new keys are to encrypt it.
+            await bench.controller.askForSecurity(address)
+            await until(actor.loop) { await bench.controller.commands.contains(.enableEncryption) }
+            await until(actor.loop) { await bench.host.here { $0.inbound.passes(handle) } }
+            let services = try await link.discoverServices([VirtualPeripheral.profile.service])
+            #expect(services.count == 1)
+            await link.close()
+        }
+    }
+
     /// How many packets wait in the controller before the host waits for the first to be done.
     @Test(.timeLimit(.minutes(10)))
     func `writes without an answer fill the controller's buffers`() async throws {
