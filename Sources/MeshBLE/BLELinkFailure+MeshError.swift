@@ -92,11 +92,11 @@ extension MeshError {
             self.init(
                 .queueFull, "\(BLEWriteQueue<Void>.limit) frames wait to be sent to \(subject.name)", context: context)
         case .cancelled: self.init(.cancelled, "the sending of a frame was cancelled", context: context)
-        case .timedOut(let limit):
+        case .timedOut(let limit, let endsLink):
             self.init(
                 .operationTimeout,
                 "\(subject.name) did not acknowledge a frame within \(limit.optionText); it may have arrived, and the "
-                    + "link is still up",
+                    + (endsLink ? "link is made anew" : "link is still up"),
                 context: context)
         case .failed(let error):
             let text =

@@ -87,7 +87,7 @@ enum BLEWriteFailure: Sendable {
     /// The caller's task was cancelled.
     case cancelled
     /// No acknowledgement in time; it may have arrived.
-    case timedOut(after: Duration)
+    case timedOut(after: Duration, endsLink: Bool)
     case failed(GATTError)
     /// The link ended first.
     case linkEnded(BLELinkFailure)

@@ -244,7 +244,8 @@ extension BLELinkStateMachine.Context {
     /// What was awaited has ended.
     mutating func operationEnded(_ ending: Ending, error: GATTError? = nil, _ now: Duration) -> State {
         var ending = ending
-        if let error, ending.awaitsReason, ending.stops.isEmpty, let attempt = ending.attempt {
+        // Who came meanwhile makes an attempt of its own, and this one is over: its reason would begin it anew.
+        if let error, ending.awaitsReason, ending.stops.isEmpty, ending.queued == nil, let attempt = ending.attempt {
             switch error.reason {
             case .insufficientSecurity, .bondStale, .bondSuspect, .pairingFailed:
                 switch judge(attempt, error, now) {

@@ -44,8 +44,11 @@ extension BLELinkStateMachine.Context {
             if let write { emit(.succeedWrite(write)) }
             return startNextWrite(session, now)
         }
-        if isTimeout {
-            if let write { emit(.failWrite(write, .timedOut(after: settings.writeTimeout))) }
+        // A central for which no write may follow has ended the link.
+        let endsLink = error.reason == .linkLost
+        if isTimeout || endsLink && error.error.code == .operationTimeout {
+            if let write { emit(.failWrite(write, .timedOut(after: settings.writeTimeout, endsLink: endsLink))) }
+            if endsLink { return end(session, .linkLost(error), now) }
             return session.writes.timeoutsInARow < 2
                 ? startNextWrite(session, now) : end(session, .writesTimedOut(after: settings.writeTimeout), now)
         }
@@ -60,7 +63,12 @@ extension BLELinkStateMachine.Context {
     }
 
     mutating func linkLost(_ session: Session, _ error: GATTError, _ now: Duration) -> State {
-        end(session, lossCause(session, error, now), isLost: true, now)
+        var session = session
+        // Its time was over before the link was.
+        if case .cancelling(let running) = session.writes.state, let write = session.writes.callerLeft(running.id) {
+            emit(.failWrite(write, .timedOut(after: settings.writeTimeout, endsLink: true)))
+        }
+        return end(session, lossCause(session, error, now), isLost: true, now)
     }
 
     /// What a link that does not go on means for the next one.

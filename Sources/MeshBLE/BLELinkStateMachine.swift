@@ -100,11 +100,14 @@ struct BLELinkStateMachine<Waiter, Write>: ~Copyable {
         case .disconnecting(var ending) where ending.queued?.id == id:
             context.fail(&ending.queued, BLELinkFailure(.requested, phase: .disconnecting))
             state = .disconnecting(ending)
-        case .disconnecting(var ending) where ending.caller?.id == id && ending.next == .again:
+        // It would go on, or may: the reason of a loss can begin it anew.
+        case .disconnecting(var ending)
+        where ending.caller?.id == id && (ending.next == .again || ending.awaitsReason):
             let failure = BLELinkFailure(.requested, phase: .disconnecting)
             if ending.attempt?.isAutomatic == true {
                 context.fail(&ending.caller, failure)
             } else {
+                ending.failure = failure
                 ending.rest(failure)
             }
             state = .disconnecting(ending)

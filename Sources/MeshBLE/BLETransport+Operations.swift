@@ -62,9 +62,11 @@ extension BLETransport {
     }
 
     private var request: GATTConnectRequest {
-        GATTConnectRequest(
-            target: machine.settings.target, passkey: machine.settings.passkey,
-            service: machine.settings.profile.service)
+        let settings = machine.settings
+        var request = GATTConnectRequest(
+            target: settings.target, passkey: settings.passkey, service: settings.profile.service)
+        request.takesPairing = settings.pairing != .never
+        return request
     }
 
     private func gatt(_ link: UInt64?) throws(GATTError) -> any GATTLink {

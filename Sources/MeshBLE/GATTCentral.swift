@@ -82,6 +82,8 @@ public struct GATTConnectRequest: Sendable, Hashable {
     public var target: BLETarget
     /// Answers whoever asks for the passkey of this device, also when the device begins the pairing.
     public var passkey: BLEPasskey?
+    /// Whether a pairing that the device begins, or asks for, is taken. ``GATTLink/pair()`` is another matter.
+    public var takesPairing = true
     /// Looked for while the device is not known yet.
     public var service: BluetoothUUID
 

@@ -39,6 +39,44 @@ struct BLELinkRandomTests {
         }
     }
 
+    /// A link that was lost while something was done on it, whose end may say why.
+    private func lostLink() -> MachineRig {
+        let rig = MachineRig { $0.passkey = BLEPasskey(123_456) }
+        rig.isBonded = true
+        rig.reach(.discoveringServices)
+        rig.loseLink(.linkLost)
+        #expect(rig.phase == .disconnecting)
+        return rig
+    }
+
+    @Test func `who wants a link while the reason of a loss is awaited gets an attempt`() {
+        let rig = lostLink()
+        let waiter = rig.connect()
+        rig.fail(.insufficientSecurity)
+        #expect(rig.failure(of: 1) != nil)
+        #expect(rig.outcomes[waiter] == nil)
+        while rig.phase != .connected, rig.current != nil { rig.succeed() }
+        guard case .succeeded = rig.outcomes[waiter] else {
+            Issue.record("\(rig.outcomes)")
+            return
+        }
+        rig.drain()
+        #expect(rig.problems == [])
+    }
+
+    @Test func `who gives up while the reason of a loss is awaited has given up`() {
+        let rig = lostLink()
+        rig.cancelConnect(1)
+        rig.fail(.insufficientSecurity)
+        #expect(rig.phase == .idle)
+        guard case .requested = rig.failure(of: 1)?.cause else {
+            Issue.record("\(rig.outcomes)")
+            return
+        }
+        rig.drain()
+        #expect(rig.problems == [])
+    }
+
     @Test(arguments: 0..<20)
     func `random sequences leak no waiter, timer, link or operation`(batch: UInt64) async {
         for number in 0..<600 {

@@ -404,6 +404,27 @@ struct BLELinkStateMachineTests {
         #expect(rig.problems == [])
     }
 
+    @Test(arguments: [true, false])
+    func `where a write over its deadline ends the link, its error says so`(isToldByWrite: Bool) {
+        let rig = MachineRig()
+        rig.reach(.connected)
+        let (write, waiting) = (rig.write(), rig.write())
+        rig.advance(.seconds(5))
+        if isToldByWrite { rig.fail(.linkLost) } else { rig.loseLink() }
+        guard case .timedOut(_, endsLink: true) = rig.writeOutcomes[write] ?? nil else {
+            Issue.record("\(rig.writeOutcomes)")
+            return
+        }
+        guard case .linkEnded = rig.writeOutcomes[waiting] ?? nil else {
+            Issue.record("\(rig.writeOutcomes)")
+            return
+        }
+        #expect(rig.phase == .disconnecting)
+        #expect(rig.sessionEnds.last??.code == .linkClosed)
+        rig.drain()
+        #expect(rig.problems == [])
+    }
+
     @Test func `writes keep their order and their pause`() {
         let rig = MachineRig { $0.writePacingDelay = .milliseconds(60) }
         rig.reach(.connected)

@@ -43,6 +43,9 @@ final class MachineRig {
     private(set) var problems: [String] = []
     private(set) var started: [BLEOperation] = []
     private var openWaiters: Set<Int> = []
+    /// Those that wait for a link, and have given up.
+    private var connecting: Set<Int> = []
+    private var cancelled: Set<Int> = []
     private var openWrites: Set<Int> = []
     private var lastWaiter = 0
     /// Whether the device is bonded, as its next link says.
@@ -78,12 +81,14 @@ final class MachineRig {
 
     @discardableResult func connect() -> Int {
         lastWaiter += 1
+        connecting.insert(lastWaiter)
         openWaiters.insert(lastWaiter)
         apply(machine.connectRequested(lastWaiter, id: UInt64(lastWaiter), now: now))
         return lastWaiter
     }
 
     func cancelConnect(_ waiter: Int) {
+        if connecting.contains(waiter), openWaiters.contains(waiter) { cancelled.insert(waiter) }
         apply(machine.connectCancelled(id: UInt64(waiter), now: now))
     }
 
@@ -279,11 +284,14 @@ final class MachineRig {
         let others = operations.values.filter { !$0.isAbandoned }
         if !others.isEmpty { problems.append("\(kind) begins while \(others.map(\.kind)) is in flight") }
         if operations[generation] != nil { problems.append("generation \(generation) is used twice") }
+        // What is under way ends first; nothing begins for somebody who has given up.
+        if kind != .close, !cancelled.isEmpty { problems.append("\(kind) begins, and \(cancelled) have given up") }
         operations[generation] = Operation(kind: kind, link: link)
         started.append(kind)
     }
 
     private func resume(_ waiter: Int, _ outcome: Outcome) {
+        cancelled.remove(waiter)
         if openWaiters.remove(waiter) == nil { problems.append("waiter \(waiter) was resumed twice") }
         outcomes[waiter] = outcome
     }

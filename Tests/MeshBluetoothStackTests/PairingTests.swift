@@ -60,6 +60,41 @@ struct PairingTests {
         #expect(pair.central.nextDeadline == nil && pair.peripheral.nextDeadline == nil)
     }
 
+    /// What the peer says it is, from which address, with which key, and what it is known by.
+    enum Claim: CaseIterable {
+        case another
+        case anotherFromPrivate
+        case ownFromPrivate
+        case ownFromStrangePrivate
+    }
+
+    @Test(arguments: Claim.allCases)
+    func `an identity counts if the address of the link bears it out`(claim: Claim) throws {
+        let identity = DeviceAddress(0xC0AA_BBCC_DDEE, .random)
+        // As the pair's peripheral has it.
+        let key = try PairingPair.material(2).resolvingKey
+        let address =
+            switch claim {
+            case .another: PairingPair.peripheralAddress
+            case .anotherFromPrivate: DeviceAddress(0x0011_2233_4455, .random)
+            case .ownFromPrivate: try ResolvableAddress.make(key: key, random: 0x12_3456)
+            case .ownFromStrangePrivate: try ResolvableAddress.make(key: [UInt8](1...16), random: 0x12_3456)
+            }
+        var pair = try PairingPair(
+            PairingPair.settings(.central, .noInputNoOutput) { $0.peerAddress = address },
+            PairingPair.settings(.peripheral, .noInputNoOutput) {
+                $0.ownAddress = address
+                $0.identity = identity
+            })
+        pair.run()
+        let bond = try #require(outcome(pair.centralEnd)?.bond, "\(pair.centralEnd as Any)")
+        let isProven = claim == .ownFromPrivate
+        #expect(bond.peer == (isProven ? identity : address))
+        #expect(bond.peerResolvingKey == (isProven ? key : nil))
+        // It is known what the other side is.
+        #expect(outcome(pair.peripheralEnd)?.bond?.peer == PairingPair.centralAddress)
+    }
+
     @Test func `the request to the radio (ble-linux §2.6)`() throws {
         var machine = PairingStateMachine(
             PairingPair.settings(.central, .keyboardOnly), material: try PairingPair.material(1), passkey: 1)

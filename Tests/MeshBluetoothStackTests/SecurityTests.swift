@@ -51,6 +51,8 @@ struct SecurityTests {
         var machine = machine(.central, bond())
         _ = machine.secureRequested()
         #expect(machine.encryptionChanged(status, isEncrypted: false, now: at(0)) == [.forgetBond])
+        // Not because the peer asks for it: it could be anybody.
+        #expect(machine.packetReceived(hex("0b 0d"), now: at(0)) == [.send(.failed(.pairingNotSupported))])
         #expect(machine.secureRequested() == [.preparePairing])
         let actions = machine.pairingPrepared(try pairing(.central), now: at(0))
         #expect(actions == [.send(try #require(SMPPacket(hex("01 02 00 0d 10 03 03"))))])
@@ -80,12 +82,29 @@ struct SecurityTests {
         var unknown = machine(.central)
         #expect(unknown.packetReceived(hex("0b 0d"), now: at(0)) == [.preparePairing])
         #expect(unknown.packetReceived(hex("0b 0d"), now: at(0)) == [])
-        // A link that is encrypted, and has to be better.
+        // A link that is encrypted, and cannot be better without a passkey.
         var weak = machine(.central, bond(isAuthenticated: false), requiresAuthentication: false)
         _ = weak.secureRequested()
         _ = weak.encryptionChanged(.success, isEncrypted: true, now: at(0))
         #expect(weak.packetReceived(hex("0b 09"), now: at(0)) == [])
-        #expect(weak.packetReceived(hex("0b 0d"), now: at(0)) == [.preparePairing])
+        #expect(weak.packetReceived(hex("0b 0d"), now: at(0)) == [])
+    }
+
+    @Test func `who is not to be paired with is refused, and encrypted with the keys that there are`() {
+        let refusal = [SecurityStateMachine.Action.send(.failed(.pairingNotSupported))]
+        var configuration = SecurityStateMachine.Configuration(role: .central, bond: nil, requiresAuthentication: false)
+        configuration.takesPairing = false
+        var central = SecurityStateMachine(configuration)
+        #expect(central.packetReceived(hex("0b 0d"), now: at(0)) == refusal)
+        #expect(central.packetReceived(hex("0b 01"), now: at(0)) == refusal)
+        // By order of this host.
+        #expect(central.secureRequested() == [.preparePairing])
+        configuration.bond = bond()
+        var bonded = SecurityStateMachine(configuration)
+        #expect(bonded.packetReceived(hex("0b 0d"), now: at(0)) == [.encrypt(key)])
+        configuration.role = .peripheral
+        var peripheral = SecurityStateMachine(configuration)
+        #expect(peripheral.packetReceived(hex("01 03 00 01 10 05 05"), now: at(0)) == refusal)
     }
 
     @Test func `a peripheral asks, and answers the key request with the bond's key`() {
@@ -187,6 +206,20 @@ struct SecurityTests {
         let request = hex("01 03 00 01 10 05 05")
         #expect(machine.packetReceived(request, now: at(4)) == [.send(.failed(.repeatedAttempts))])
         #expect(machine.packetReceived(request, now: at(5)) == [.preparePairing])
+    }
+
+    @Test func `a failure that may pass is tried again, once in a row where nothing says why`() {
+        var policy = PairingAttemptPolicy()
+        let peer = PairingPair.peripheralAddress
+        func failed(_ failure: PairingFailure) -> Bool { policy.pairingFailed(peer, failure, now: at(0)) }
+        #expect([true, false, true].allSatisfy { failed(.failedByPeer(.unspecified)) == $0 })
+        policy.pairingSucceeded(peer)
+        #expect([true, false].allSatisfy { failed(.failedByHost(.unspecified)) == $0 })
+        // It says when: later.
+        #expect([true, true, true].allSatisfy { failed(.failedByPeer(.repeatedAttempts)) == $0 })
+        for failure: PairingFailure in [
+            .failedByPeer(.confirmValueFailed), .failedByPeer(.pairingNotSupported), .downgraded, .timedOut,
+        ] { #expect(!failed(failure)) }
     }
 
     @Test func `a peripheral cannot have the central pair again and again`() throws {

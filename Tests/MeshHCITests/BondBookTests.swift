@@ -25,6 +25,19 @@ struct BondBookTests {
         #expect(BondBook(json: book.json) == book)
     }
 
+    @Test func `a name is kept with the bond, and files of earlier versions have none`() throws {
+        var named = book
+        named[own, peer]?.name = "Roof"
+        #expect(BondBook(json: named.json) == named)
+        #expect(named.peers(of: own, named: "Roof") == [peer])
+        #expect(book.peers(of: own, named: "Roof") == [])
+        var members = try #require(named.json.objectValue)
+        var bond = try #require(members["bonds"]?.arrayValue?.first?.objectValue)
+        bond["name"] = nil
+        members["bonds"] = .array([.object(bond)])
+        #expect(BondBook(json: .object(members)) == book)
+    }
+
     @Test(arguments: [RemoteDatabase.Tag.hash([UInt8](240...255)), .firmware([0x31, 0x2E]), .absent])
     func `attributes are kept with the bond, and cost no keys when they cannot be read`(tag: RemoteDatabase.Tag) throws
     {

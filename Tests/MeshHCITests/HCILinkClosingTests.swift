@@ -21,7 +21,7 @@ struct HCILinkClosingTests {
             parameters: .init(interval: 24, latency: 0, supervisionTimeout: 500))
         let link = HCILink(
             controller, connection, own: DeviceAddress(1, .public), peerName: "Roof", bond: nil,
-            database: nil, tuning: .init(), passkey: nil,
+            database: nil, tuning: .init(), settings: .init(),
             blockedUntil: nil)
         controller.here { controller in
             controller.outbound = ACLTransmitStateMachine(.init(buffers: .init(packetLength: 27, count: 1)))

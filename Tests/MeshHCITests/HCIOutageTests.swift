@@ -39,14 +39,32 @@ struct HCIOutageTests {
             let central = HCICentral(controllers: controllers, port: port, bondDirectory: "")
             let (states, continuation) = AsyncStream.makeStream(of: BluetoothState.self)
             let observation = await central.observeState { continuation.yield($0) }
-            var iterator = states.makeAsyncIterator()
-            guard case .unusable(let text) = await iterator.next() else {
-                Issue.record("the controller is usable")
-                return
+            var texts: [String] = []
+            for await state in states {
+                guard case .unusable(let text) = state else {
+                    Issue.record("the controller is usable")
+                    return
+                }
+                texts.append(text)
+                if text.contains("no such thing") { break }
             }
-            #expect(text.contains("no such thing"))
+            #expect(texts.count == 2)
+            #expect(texts.first?.contains("has not answered yet") == true)
             _ = observation
             await controllers.close()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10))) func `who does not wait for a slow controller is told that it is slow`()
+        async throws
+    {
+        try await HCIBench.run(deadlines: HCIDeadlines()) { actor, bench in
+            await bench.controller.configure { $0.ignored = [.readLocalVersion] }
+            let transport = bench.transport(.init(), { $0.bluetoothGrace = .seconds(1) })
+            let error = await #expect(throws: MeshError.self) { try await transport.connect() }
+            #expect(error?.code == .adapterUnavailable)
+            #expect(error?.message.contains("has not answered yet") == true, "\(error?.message ?? "")")
+            await transport.disconnect()
         }
     }
 

@@ -63,7 +63,7 @@ struct HCIPrivacyTests {
             await bench.poweredOn()
             let link = try await bench.connect(radio)
             try await Self.addBond(bench)
-            link.here { $0.blockPairing() }
+            link.here { _ = $0.blockPairing(.failedByPeer(.confirmValueFailed)) }
             let (identity, now) = (Self.identity, actor.loop.now)
             #expect(await bench.host.here { $0.attempts.blockedUntil(identity, now: now) } != nil)
             await link.close()

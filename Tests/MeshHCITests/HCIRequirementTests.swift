@@ -6,6 +6,7 @@ import MeshBLE
 import MeshBluetoothStack
 import MeshLoop
 import MeshTestSupport
+import MeshTransportAPI
 import Synchronization
 import Testing
 
@@ -93,6 +94,50 @@ struct HCIRequirementTests {
                 #expect(await iterator.next() == value)
             }
             #expect(await bench.controller.overruns == 0)
+            await link.close()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)), arguments: [Duration.seconds(1), .seconds(5), .seconds(20)])
+    func `a frame has the time that the settings give it, and its link ends when it is over`(
+        timeout: Duration
+    ) async throws {
+        try await HCIBench.run(deadlines: HCIDeadlines()) { actor, bench in
+            let loop = actor.loop
+            let (downs, continuation) = AsyncStream.makeStream(of: (reason: MeshError?, at: Duration).self)
+            let transport = bench.transport(.init(), { $0.writeTimeout = timeout }) {
+                if case .down(let reason) = $0 { continuation.yield((reason, loop.now)) }
+            }
+            var down = downs.makeAsyncIterator()
+            try await transport.connect()
+            try await loop.sleep(for: .seconds(1))
+            await bench.controller.configure { $0.framesUntilSilence = 0 }
+            let begin = loop.now
+            let error = await #expect(throws: MeshError.self) { try await transport.send(Data([1, 2, 3])) }
+            #expect(error?.code == .operationTimeout)
+            #expect(error?.message.contains("still up") == false)
+            let end = try #require(await down.next())
+            #expect(end.reason?.code == .linkClosed)
+            // Virtual time: neither much earlier nor, a closing and its 7 s aside, later.
+            #expect(end.at - begin > timeout - .milliseconds(200) && end.at - begin < timeout + .seconds(8))
+            await transport.disconnect()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10))) func `data does not wait for an encryption that the controller refuses`()
+        async throws
+    {
+        try await HCIBench.run { actor, bench in
+            await bench.poweredOn()
+            let link = try await bench.connect()
+            let handle = link.handle
+            await bench.controller.configure { $0.refusals[.enableEncryption] = .commandDisallowed }
+            // Paired on the link; the new keys are to encrypt it.
+            await bench.controller.askForSecurity(address)
+            await until(actor.loop) { await bench.controller.commands.contains(.enableEncryption) }
+            await until(actor.loop) { await bench.host.here { $0.inbound.passes(handle) } }
+            let services = try await link.discoverServices([VirtualPeripheral.profile.service])
+            #expect(services.count == 1)
             await link.close()
         }
     }

@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import MeshBLE
+import MeshBluetoothStack
 import MeshLoop
 import MeshTransportAPI
 import Testing
@@ -42,13 +43,31 @@ struct HCISettingsTests {
         func link(_ written: [String: JSONValue]) -> HCILinkOptions? {
             read(device.merging(written) { $1 }).settings?.link
         }
-        #expect(link([:]) == HCILinkOptions(mode: .twoMegabit, interval: nil))
-        #expect(link(["phy": "1m", "connection_interval": "30ms"]) == HCILinkOptions(mode: .oneMegabit, interval: 24))
+        let timeout = Duration.seconds(5)
+        #expect(link([:]) == HCILinkOptions(mode: .twoMegabit, interval: nil, writeTimeout: timeout))
+        #expect(
+            link(["phy": "1m", "connection_interval": "30ms"])
+                == HCILinkOptions(mode: .oneMegabit, interval: 24, writeTimeout: timeout))
         #expect(link(["connection_interval": "8ms"])?.interval == 6)
-        #expect(link(["connection_interval": "4s"])?.interval == 3200)
+        #expect(link(["connection_interval": "4s", "write_timeout": "12s"])?.interval == 3200)
         for wrong: [String: JSONValue] in [
             ["phy": "coded"], ["connection_interval": "7ms"], ["connection_interval": "5s"],
+            // Each frame would take longer than it may.
+            ["connection_interval": "2s"], ["connection_interval": "50ms", "write_timeout": "100ms"],
         ] { #expect(link(wrong) == nil, "\(wrong)") }
+    }
+
+    @Test func `a frame may take as long as it is written`() {
+        func deadline(_ timeout: Duration?) -> Duration {
+            HCILinkOptions(writeTimeout: timeout).client(.init()).writeTimeout
+        }
+        #expect(deadline(nil) == .seconds(5))
+        // Before the one who writes gives up.
+        #expect(deadline(.seconds(5)) == .seconds(5) - .milliseconds(100))
+        #expect(deadline(.seconds(20)) == .seconds(20) - .milliseconds(100))
+        // What any request may take, and what is left to the one who writes.
+        #expect(deadline(.seconds(300)) < .seconds(30))
+        #expect(deadline(.seconds(1)) > .seconds(1))
     }
 
     @Test func `a device and a controller have to be named`() {

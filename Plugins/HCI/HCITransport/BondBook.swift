@@ -32,6 +32,11 @@ struct BondBook: Sendable, Hashable {
     /// The devices that are bonded with the controller of this address.
     func peers(of own: DeviceAddress) -> [DeviceAddress] { bonds[own].map { Array($0.keys) } ?? [] }
 
+    /// Those of them that are looked for by this name.
+    func peers(of own: DeviceAddress, named name: String) -> [DeviceAddress] {
+        bonds[own]?.values.filter { $0.name == name }.map(\.peer) ?? []
+    }
+
     /// The keys that resolve private addresses, and what they stand for.
     var identities: [(address: DeviceAddress, key: [UInt8])] {
         bonds.values.flatMap(\.values).compactMap { bond in bond.peerResolvingKey.map { (bond.peer, $0) } }
@@ -50,7 +55,7 @@ extension BondBook {
                     "irk": bond.peerResolvingKey.map { .string(Self.hex($0)) } ?? .null,
                     "central_key": Self.json(bond.centralKey), "peripheral_key": Self.json(bond.peripheralKey),
                     "authenticated": .bool(bond.isAuthenticated), "secure_connections": .bool(bond.isSecureConnections),
-                    "database": bond.database?.json ?? .null,
+                    "database": bond.database?.json ?? .null, "name": bond.name.map { .string($0) } ?? .null,
                 ]
             }
         }
@@ -77,7 +82,9 @@ extension BondBook {
                 peer: peer, peerResolvingKey: irk, centralKey: central, peripheralKey: peripheral,
                 isAuthenticated: isAuthenticated, isSecureConnections: isSecureConnections,
                 // Good for no more than some round trips: one that cannot be read is looked for again.
-                database: entry["database"].flatMap { RemoteDatabase(json: $0) })
+                database: entry["database"].flatMap { RemoteDatabase(json: $0) },
+                // Not in files of earlier versions.
+                name: entry["name"]?.stringValue)
         }
     }
 

@@ -41,9 +41,20 @@ extension HCIController {
         case .scan: if scan != nil { perform(scan!.commandFinished(opcode, outcome)) }
         case .creation: perform(creation.createAnswered(outcome, now: loop.now))
         case .cancellation: perform(creation.cancelAnswered(outcome))
-        case .link(let link): link.assumeIsolated { $0.commandFinished(opcode, outcome) }
+        case .link(let link):
+            let held = refusedEncryption(link.handle, opcode, outcome)
+            link.assumeIsolated { $0.commandFinished(opcode, outcome) }
+            deliver(held)
         case .nobody: break
         }
+    }
+
+    /// What was held back for an encryption that the controller does not begin: no event follows a refusal.
+    private func refusedEncryption(
+        _ handle: ConnectionHandle, _ opcode: HCIOpcode, _ outcome: HCICommandOutcome
+    ) -> [ACLPacket] {
+        guard opcode == .enableEncryption || opcode == .longTermKeyReply, case .refused = outcome else { return [] }
+        return inbound.encryptionChanged(handle)
     }
 
     private func perform(_ action: ControllerSetupStateMachine.Action) {

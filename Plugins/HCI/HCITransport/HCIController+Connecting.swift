@@ -41,6 +41,8 @@ extension HCIController {
             await link.close()
             throw error
         }
+        // With keys, the link is encrypted by now: the name is that of their owner.
+        if let name = request.target.name { remember(name, of: await link.identity) }
         return link
     }
 
@@ -64,7 +66,10 @@ extension HCIController {
                 throw GATTError(.inUse, .connectionFailed, "this host has a link to \(peer) already", .connect, peer)
             }
             let outcome = await create(
-                address, isBlind: isBlind, LinkSettings(passkey: request.passkey, options: options),
+                address, isBlind: isBlind,
+                LinkSettings(
+                    name: request.target.name, passkey: request.passkey, takesPairing: request.takesPairing,
+                    options: options),
                 request.target.name ?? peer)
             await turns.pass()
             switch outcome {
@@ -161,7 +166,7 @@ extension HCIController {
             let link = HCILink(
                 self, connection, own: descriptor.ownAddress, peerName: connecting.peerName, bond: bond,
                 database: bond?.database ?? databases[identity],
-                tuning: connecting.settings.options.tuning(on: descriptor), passkey: connecting.settings.passkey,
+                tuning: connecting.settings.options.tuning(on: descriptor), settings: connecting.settings,
                 blockedUntil: attempts.blockedUntil(identity, now: loop.now))
             found[connecting.peerName] = identity
             begin(link)

@@ -67,7 +67,7 @@ extension HCIController {
         } catch {
             throw error.error
         }
-        if let name = target.name, found[name] == nil, !book.peers(of: own).isEmpty {
+        if let name = target.name, found[name] == nil, bonded(name).isEmpty, !book.peers(of: own).isEmpty {
             let heard = try await look(for: target, within: settings.connectionTimeout)
             found[name] = identity(of: heard)
         }
@@ -109,12 +109,41 @@ extension HCIController {
         }
     }
 
-    /// Whether `target` means this device: by its name, the one that was last found by it.
+    /// Whether `target` means this device: by its name, the one whose keys it stands with, or was last found by it.
     func isMeant(_ peer: DeviceAddress, _ target: BLETarget) -> Bool {
         switch target {
-        case .address(let address): address.matches(BLEAddress(peer))
-        case .name(let name): found[name] == peer
+        case .address(let address): return address.matches(BLEAddress(peer))
+        case .name(let name):
+            let bonded = bonded(name)
+            return bonded.isEmpty ? found[name] == peer : bonded.contains(peer)
         }
+    }
+
+    /// Whether a device that is heard is the one that `target` means. Anybody can have a name; with keys for the one that has
+    /// had it, nobody else is meant.
+    func isMeant(_ sighting: DeviceSightings.Sighting, _ target: BLETarget) -> Bool {
+        switch target {
+        case .address(let address): return address.matches(BLEAddress(identity(of: sighting.address)))
+        case .name(let name):
+            guard sighting.name == name else { return false }
+            let bonded = bonded(name)
+            if bonded.isEmpty || bonded.contains(identity(of: sighting.address)) { return true }
+            tellOfNamesake(sighting.address, name)
+            return false
+        }
+    }
+
+    private func bonded(_ name: String) -> [DeviceAddress] {
+        descriptor.map { book.peers(of: $0.ownAddress, named: name) } ?? []
+    }
+
+    /// Once for each name: it may be a radio in the place of another.
+    private func tellOfNamesake(_ address: DeviceAddress, _ name: String) {
+        guard namesakes[name] == nil else { return }
+        namesakes[name] = address
+        log(
+            .notice, "another device has the name of one that is paired; `meshhost unpair` forgets the one that was",
+            [("controller", "\(port)"), ("name", name), ("address", "\(address)")])
     }
 
     /// The bonded devices that `target` means.

@@ -88,7 +88,7 @@ extension HCIController {
     /// What was last heard of the device.
     func lastSighting(of target: BLETarget) -> GATTPeer? {
         guard
-            let sighting = sightings.all.filter({ target.matches($0, identity(of: $0.address)) }).max(by: {
+            let sighting = sightings.all.filter({ isMeant($0, target) }).max(by: {
                 $0.lastHeard < $1.lastHeard
             })
         else {
@@ -105,7 +105,7 @@ extension HCIController {
         guard let sighting = sightings.reportReceived(report, now: loop.now) else { return }
         if !scanners.isEmpty { tellScanners(ScanResult(sighting)) }
         guard sighting.isConnectable else { return }
-        for (serial, seeker) in seekers where seeker.target.matches(sighting, identity(of: sighting.address)) {
+        for (serial, seeker) in seekers where isMeant(sighting, seeker.target) {
             seekers[serial] = nil
             seeker.continuation.resume(returning: sighting.address)
         }
@@ -164,14 +164,6 @@ extension BLETarget {
     /// The name, where that is what is known of the device.
     var name: String? {
         if case .name(let name) = self { name } else { nil }
-    }
-
-    /// `identity` is the address that the device keeps, where it advertises another.
-    func matches(_ sighting: DeviceSightings.Sighting, _ identity: DeviceAddress) -> Bool {
-        switch self {
-        case .name(let name): sighting.name == name
-        case .address(let address): address.matches(BLEAddress(identity))
-        }
     }
 }
 

@@ -20,6 +20,9 @@ extension HCIController {
     }
 
     func observe(_ observer: @escaping @Sendable (BluetoothState) -> Void) async -> UInt64 {
+        start()
+        // Whoever does not wait until it is known has the right words meanwhile.
+        if !isKnown { observer(state) }
         await settle()
         let serial = takeSerial()
         observers[serial] = observer

@@ -25,7 +25,10 @@ actor HCIController {
     }
 
     struct LinkSettings: Sendable {
+        /// What it is looked for by, if that is a name.
+        var name: String?
         var passkey: BLEPasskey?
+        var takesPairing = true
         var options = HCILinkOptions()
     }
 
@@ -66,6 +69,8 @@ actor HCIController {
     var links: [ConnectionHandle: HCILink] = [:]
     /// By name, the device that was last found by it.
     var found: [String: DeviceAddress] = [:]
+    /// By name, a device that was heard with it and is not the one that is paired; only names that are looked for.
+    var namesakes: [String: DeviceAddress] = [:]
     // Bonds.
     nonisolated let file: StateFile?
     var book: BondBook

@@ -40,6 +40,13 @@ extension GATTError {
         GATTError(.linkLost, .linkClosed, "\(peer) has other attributes than before", operation, peer)
     }
 
+    /// A write was not acknowledged in time. Nothing may be asked on that link any more (Core Specification 5.4, Vol 3 Part F
+    /// §3.3.3), so it has been ended.
+    static func unacknowledged(_ peer: String) -> GATTError {
+        GATTError(
+            .linkLost, .operationTimeout, "\(peer) did not acknowledge a frame, and none may follow it", .write, peer)
+    }
+
     init(_ failure: GATTFailure, _ operation: HCIOperation, _ peer: String) {
         switch failure {
         case .refused(let code, _) where code.asksForSecurity:
@@ -79,7 +86,8 @@ extension GATTError {
         case .integrityFailure where provedKeys:
             self.init(
                 .linkLost, .linkClosed,
-                "a packet of the link to \(peer) was damaged, or not of its making; such a packet ends a link", .connect,
+                "a packet of the link to \(peer) was damaged, or not of its making; such a packet ends a link",
+                .connect,
                 peer)
         case .integrityFailure:
             self.init(
@@ -107,9 +115,11 @@ extension GATTError {
         }
     }
 
-    init(_ failure: PairingFailure, _ peer: String) {
+    /// `passes`: trying it again may help, and the passkey has no part in it.
+    init(_ failure: PairingFailure, passes: Bool, _ peer: String) {
         let text =
             switch failure {
+            case _ where passes: "\(peer) does not pair now: \(failure); it is tried again"
             case _ where failure.isWrongPasskey: "\(peer) did not accept the pin; is it the one that it shows?"
             case .downgraded: "\(peer) would pair without the pin; has it one set?"
             case .timedOut: "\(peer) stopped answering while pairing"
@@ -119,8 +129,10 @@ extension GATTError {
             }
         switch failure {
         case .linkEnded, .timedOut: self.init(.linkLost, .linkClosed, text, .pair, peer)
-        // The passkey has no part in it, and trying again may help.
+        // The passkey has no part in these, and trying again may help.
         case .encryptionFailed: self.init(.other, .connectionFailed, text, .pair, peer)
+        case .failedByPeer where passes, .failedByHost where passes:
+            self.init(.other, .connectionFailed, text, .pair, peer)
         default: self.init(.pairingFailed, .authenticationFailed, text, .pair, peer)
         }
     }

@@ -33,8 +33,8 @@ extension HCILink {
             storeSentBond()
         case .forgetBond: secured(.failure(staleBond))
         case .failSecurity(let failure):
-            if case .linkEnded = failure {} else { blockPairing() }
-            secured(.failure(GATTError(failure, peerName)))
+            let passes = if case .linkEnded = failure { false } else { blockPairing(failure) }
+            secured(.failure(GATTError(failure, passes: passes, peerName)))
         case .ended(let end): ended(end)
         }
     }

@@ -35,7 +35,9 @@ extension HCILink {
             loop.perform { self.assumeIsolated { $0.abandon(number) } }
         }
         waits.remove(number)
-        if case .failure = result, Task.isCancelled { throw .cancelled(operation, peerName) }
+        if case .failure = result, Task.isCancelled {
+            throw operation == .write ? .unacknowledged(peerName) : .cancelled(operation, peerName)
+        }
         return result
     }
 
@@ -52,6 +54,7 @@ extension HCILink {
             follow(.forgetAndEnd)
             return .handlesMoved(operation, peerName)
         }
+        if case .timedOut = failure, operation == .write { return .unacknowledged(peerName) }
         return GATTError(failure, operation, peerName)
     }
 

@@ -52,8 +52,8 @@ extension HCILink {
 
     /// A pairing has made a bond.
     func keep(_ bond: Bond) {
-        self.bond = bond
-        controller.assumeIsolated { $0.adopt(bond, from: connection.peer) }
+        let isKept = controller.assumeIsolated { $0.adopt(bond, from: connection.peer, name: searchName) }
+        self.bond = isKept ? bond : nil
     }
 
     /// The device notifies: the link is in use.

@@ -85,14 +85,15 @@ extension HCILink {
                 PairingStateMachine(configuration, material: material, passkey: passkey?.value), now: loop.now))
     }
 
-    /// The peer may not try again at once.
-    func blockPairing() {
-        let until = controller.assumeIsolated { controller in
+    /// The peer may not try again at once. Returns whether this host is to.
+    func blockPairing(_ failure: PairingFailure) -> Bool {
+        let (until, passes) = controller.assumeIsolated { controller in
             // A new private address is no new peer.
             let identity = controller.identity(of: connection.peer)
-            controller.attempts.pairingFailed(identity, now: loop.now)
-            return controller.attempts.blockedUntil(identity, now: loop.now)
+            let passes = controller.attempts.pairingFailed(identity, failure, now: loop.now)
+            return (controller.attempts.blockedUntil(identity, now: loop.now), passes)
         }
         machine.pairingBlocked(until: until)
+        return passes
     }
 }

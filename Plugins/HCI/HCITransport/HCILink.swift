@@ -19,6 +19,8 @@ actor HCILink: GATTLink {
     nonisolated let own: DeviceAddress
     /// As people name the device.
     nonisolated let peerName: String
+    /// The name that the device was looked for by; nil if it was its address.
+    nonisolated let searchName: String?
     nonisolated let passkey: BLEPasskey?
     nonisolated var handle: ConnectionHandle { connection.handle }
     var machine: LinkStateMachine<AttributeWaiter>
@@ -57,8 +59,8 @@ actor HCILink: GATTLink {
 
     init(
         _ controller: HCIController, _ connection: ConnectionComplete, own: DeviceAddress, peerName: String,
-        bond: Bond?, database: RemoteDatabase?, tuning: LinkTuningStateMachine.Configuration, passkey: BLEPasskey?,
-        blockedUntil: Duration?
+        bond: Bond?, database: RemoteDatabase?, tuning: LinkTuningStateMachine.Configuration,
+        settings: HCIController.LinkSettings, blockedUntil: Duration?
     ) {
         loop = controller.loop
         self.controller = controller
@@ -66,12 +68,14 @@ actor HCILink: GATTLink {
         self.own = own
         self.peerName = peerName
         self.bond = bond
-        self.passkey = passkey
+        searchName = settings.name
+        passkey = settings.passkey
         cache = GATTCacheStateMachine(stored: database)
         var configuration = LinkStateMachine<AttributeWaiter>.Configuration(
             security: .init(
                 role: connection.role, bond: bond, requiresAuthentication: passkey != nil, blockedUntil: blockedUntil))
-        configuration.client = controller.deadlines.client
+        configuration.security.takesPairing = settings.takesPairing
+        configuration.client = settings.options.client(controller.deadlines.client)
         configuration.procedures = controller.deadlines.procedures
         configuration.tuning = tuning
         machine = LinkStateMachine(connection, configuration: configuration)

@@ -67,7 +67,7 @@ public struct InboundOrderStateMachine: ~Copyable, Sendable {
         links[handle]?.isEncrypting = true
     }
 
-    /// Encryption Change or Key Refresh came; returns what was held.
+    /// Encryption Change or Key Refresh came, or the command was refused, which neither follows; returns what was held.
     public mutating func encryptionChanged(_ handle: ConnectionHandle) -> [ACLPacket] {
         guard var link = links[handle] else { return [] }
         let packets = link.held

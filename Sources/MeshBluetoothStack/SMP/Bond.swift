@@ -22,7 +22,8 @@ public struct LongTermKey: Sendable, Hashable {
 
 /// What is kept of a pairing, so that the next link needs none.
 public struct Bond: Sendable, Hashable {
-    /// The address that stays: the one the peer gave as its identity, else the one it connected with.
+    /// The address that stays: the one that the peer gave as its identity and has shown to be its own, else the one it
+    /// connected with.
     public var peer: DeviceAddress
     /// Resolves the peer's private addresses; nil if it gave none.
     public var peerResolvingKey: [UInt8]?
@@ -35,10 +36,12 @@ public struct Bond: Sendable, Hashable {
     public var isSecureConnections: Bool
     /// What was found of the peer's attributes. A new pairing begins without.
     public var database: RemoteDatabase?
+    /// What this host has looked for it by: whoever else has the name is not it.
+    public var name: String?
 
     public init(
         peer: DeviceAddress, peerResolvingKey: [UInt8]? = nil, centralKey: LongTermKey?, peripheralKey: LongTermKey?,
-        isAuthenticated: Bool, isSecureConnections: Bool, database: RemoteDatabase? = nil
+        isAuthenticated: Bool, isSecureConnections: Bool, database: RemoteDatabase? = nil, name: String? = nil
     ) {
         self.peer = peer
         self.peerResolvingKey = peerResolvingKey
@@ -47,6 +50,7 @@ public struct Bond: Sendable, Hashable {
         self.isAuthenticated = isAuthenticated
         self.isSecureConnections = isSecureConnections
         self.database = database
+        self.name = name
     }
 
     /// The key for a key request as peripheral (Vol 4 Part E §7.7.65.5); nil if these keys are not what is asked for.

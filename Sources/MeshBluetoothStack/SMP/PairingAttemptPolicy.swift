@@ -17,6 +17,8 @@ public struct PairingAttemptPolicy: Sendable {
     private struct Failure: Sendable {
         var wait: Duration
         var until: Duration
+        /// The last failure is hoped to pass by itself.
+        var isToPass = false
     }
 
     private let configuration: Configuration
@@ -31,14 +33,26 @@ public struct PairingAttemptPolicy: Sendable {
         failures[peer].flatMap { $0.until > now ? $0.until : nil }
     }
 
-    public mutating func pairingFailed(_ peer: DeviceAddress, now: Duration) {
+    /// Returns whether to try it again with all as it is. That is so when the peer wants it later, and the first time in a row
+    /// when it does not say why: a radio may be busy, or have had a bad moment.
+    @discardableResult
+    public mutating func pairingFailed(
+        _ peer: DeviceAddress, _ failure: PairingFailure? = nil, now: Duration
+    ) -> Bool {
+        let isToPass =
+            switch failure {
+            case .failedByPeer(.repeatedAttempts): true
+            case .failedByPeer(.unspecified), .failedByHost(.unspecified): failures[peer]?.isToPass != true
+            case .failedByPeer, .failedByHost, .downgraded, .timedOut, .encryptionFailed, .linkEnded, nil: false
+            }
         let wait = failures[peer].map { min($0.wait * 2, configuration.longestWait) } ?? configuration.firstWait
-        failures[peer] = Failure(wait: wait, until: now + wait)
+        failures[peer] = Failure(wait: wait, until: now + wait, isToPass: isToPass)
         if failures.count > configuration.limit,
             let oldest = failures.filter({ $0.key != peer }).min(by: { $0.value.until < $1.value.until })
         {
             failures[oldest.key] = nil
         }
+        return isToPass
     }
 
     public mutating func pairingSucceeded(_ peer: DeviceAddress) {

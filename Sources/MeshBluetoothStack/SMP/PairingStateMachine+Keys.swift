@@ -103,11 +103,24 @@ extension PairingStateMachine {
                     size: exchange.keySize)
             }
         }
-        // A key of zeros says that the device has no private addresses.
-        let resolvingKey = received.resolvingKey.flatMap { key in key.allSatisfy { $0 == 0 } ? nil : key }
+        let (identity, resolvingKey) = provenIdentity
         return Bond(
-            peer: received.identity ?? configuration.peerAddress, peerResolvingKey: resolvingKey, centralKey: peerKey,
-            peripheralKey: ownKey, isAuthenticated: exchange.method != .justWorks,
+            peer: identity, peerResolvingKey: resolvingKey, centralKey: peerKey, peripheralKey: ownKey,
+            isAuthenticated: exchange.method != .justWorks,
             isSecureConnections: exchange.isSecure)
+    }
+
+    /// What the peer is known by from here on, and the key of its private addresses. Anybody can say that it is another: an
+    /// identity counts if it is the address that the link was made with, or if its key made that address.
+    private var provenIdentity: (DeviceAddress, resolvingKey: [UInt8]?) {
+        let onAir = configuration.peerAddress
+        // A key of zeros says that the device has no private addresses.
+        guard let identity = received.identity, let key = received.resolvingKey, !key.allSatisfy({ $0 == 0 }) else {
+            return (onAir, nil)
+        }
+        if identity == onAir { return (onAir, key) }
+        // A hash that cannot be computed proves nothing.
+        let isProven = (try? ResolvableAddress.matches(onAir, key: key)) ?? false
+        return isProven ? (identity, key) : (onAir, nil)
     }
 }

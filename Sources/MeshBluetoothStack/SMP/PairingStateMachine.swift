@@ -29,7 +29,8 @@ import MeshWire
 /// Random values, the key pair and keys to give away come in with ``Material``, so the same inputs give the same
 /// packets. Numbers are never compared by people here, and nothing goes out of band. Left open by the specification,
 /// and chosen: a public key that is no point of the curve, or is the own one (CVE-2020-26558), fails with the check's
-/// reason, as other hosts do it; a key that comes a second time or was not agreed on is ignored. A pairing that fails
+/// reason, as other hosts do it; a key that comes a second time or was not agreed on is ignored; an identity that the
+/// address of the link does not bear out is ignored, and the pairing goes on (§3.6.5 leaves open what becomes of it). A pairing that fails
 /// after the link was encrypted leaves no bond (R32).
 public struct PairingStateMachine: ~Copyable {
     public struct Configuration: Sendable {

@@ -28,6 +28,8 @@ public struct SecurityStateMachine: ~Copyable {
         /// No pairing that the peer begins, or asks for, is taken before: it has failed too often
         /// (``PairingAttemptPolicy``).
         public var blockedUntil: Duration?
+        /// Whether the peer may begin a pairing, or ask for one. This host may in any case.
+        public var takesPairing = true
 
         public init(role: LinkRole, bond: Bond?, requiresAuthentication: Bool, blockedUntil: Duration? = nil) {
             self.role = role
@@ -74,6 +76,8 @@ public struct SecurityStateMachine: ~Copyable {
     private var state = State.open
     private var pairing: PairingStateMachine?
     private var bond: Bond?
+    /// The peer has not got the keys that this host has: whether it is paired anew is the host's to say, not the peer's.
+    private var hasLostBond = false
     private var blockedUntil: Duration?
     /// What the link is now.
     public private(set) var protection = AttributeDatabase.Protection.open
@@ -183,7 +187,7 @@ public struct SecurityStateMachine: ~Copyable {
             if configuration.requiresAuthentication { requirements.insert(.authentication) }
             return [.send(.securityRequest(requirements))]
         }
-        if let key = bond?.centralKey, isGoodEnough(bond), protection == .open {
+        if let key = bond?.centralKey, canEncrypt {
             state = .encrypting
             return [.encrypt(key)]
         }
@@ -191,8 +195,10 @@ public struct SecurityStateMachine: ~Copyable {
         return [.preparePairing]
     }
 
-    private func isGoodEnough(_ bond: Bond?) -> Bool {
-        bond.map { $0.isAuthenticated || !configuration.requiresAuthentication } ?? false
+    /// Whether the stored keys make the link as secure as it has to be.
+    private var canEncrypt: Bool {
+        guard let bond, bond.centralKey != nil, protection == .open else { return false }
+        return bond.isAuthenticated || !configuration.requiresAuthentication
     }
 
     /// A packet while nothing is under way.
@@ -205,16 +211,17 @@ public struct SecurityStateMachine: ~Copyable {
             return [.send(.failed(.invalidParameters))]
         }
         switch (configuration.role, packet) {
-        case (.central, .securityRequest(let requirements)):
+        case (.central, .securityRequest):
             if let blockedUntil, now < blockedUntil { return [] }
-            // What the link already is need not be made again.
+            if hasLostBond { return [.send(.failed(.pairingNotSupported))] }
+            // What the link already is need not be made again. Without a passkey it cannot be made better, whatever the
+            // peer wants: it could have one pairing follow the other.
             if protection == .authenticated { return [] }
-            if protection == .encrypted, !requirements.contains(.authentication), !configuration.requiresAuthentication
-            {
-                return []
-            }
+            if protection == .encrypted, !configuration.requiresAuthentication { return [] }
+            guard configuration.takesPairing || canEncrypt else { return [.send(.failed(.pairingNotSupported))] }
             return begin()
         case (.peripheral, .pairingRequest):
+            guard configuration.takesPairing else { return [.send(.failed(.pairingNotSupported))] }
             if let blockedUntil, now < blockedUntil { return [.send(.failed(.repeatedAttempts))] }
             state = .preparing(request: bytes)
             return [.preparePairing]
@@ -227,6 +234,7 @@ public struct SecurityStateMachine: ~Copyable {
         // The link is up still when the peer has no key; with another key it is about to end (0x3D).
         guard status == .keyMissing || status == .integrityFailure else { return [.fail(.encryptionFailed(status))] }
         bond = nil
+        hasLostBond = true
         return [.forgetBond]
     }
 

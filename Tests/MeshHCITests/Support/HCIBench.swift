@@ -130,6 +130,9 @@ final class HCIBench: Sendable {
         settings.writeTimeout = Self.phaseTimeout
         settings.disconnectionTimeout = Self.endTimeout
         change(&settings)
+        var central = central
+        // As the module does it; the stack's deadlines are shorter otherwise.
+        if settings.writeTimeout != Self.phaseTimeout { central.options.writeTimeout = settings.writeTimeout }
         return BLETransport(
             loop: loop, central: central, settings: settings,
             environment: TransportEnvironment(log: .none, linkEvents: events))

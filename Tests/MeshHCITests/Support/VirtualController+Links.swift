@@ -188,6 +188,7 @@ extension VirtualController {
             return
         }
         let peer = links[index].peer
+        if status == .keyMissing, peer.asksWhenKeysAreMissing { carryOut(peer.securityRequest(), of: handle) }
         if status != .keyMissing {
             carryOut(peer.eventReceived(.encryptionChange(status, handle, isEncrypted: isEncrypted)), of: handle)
         }

@@ -41,6 +41,10 @@ final class VirtualPeripheral {
     var isAdvertising = true
     private(set) var written: [[UInt8]] = []
     var bond: Bond?
+    /// Asks for security when it is to encrypt, and has no keys.
+    var asksWhenKeysAreMissing = false
+    /// What it fails the next pairings for, one after the other.
+    var rejections: [SMPFailureReason] = []
     /// Of the link that is there.
     private(set) var machine: Machine?
     private var random = SplitMix(state: 1)
@@ -125,6 +129,10 @@ final class VirtualPeripheral {
     }
 
     private func preparePairing() -> [Order] {
+        if !rejections.isEmpty {
+            let packet = SMPPacket.failed(rejections.removeFirst())
+            return [.frame(L2CAPFrame(channel: L2CAPFrame.securityChannel, payload: packet.bytes))]
+        }
         // Keys of the curve that differ from run to run change no packet's length or order.
         guard let connection = machine?.connection, let keyPair = try? P256.KeyPair.generate() else { return [] }
         func bytes() -> [UInt8] { (0..<16).map { _ in .random(in: 0...255, using: &random) } }
