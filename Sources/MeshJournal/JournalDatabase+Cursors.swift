@@ -39,12 +39,15 @@ extension JournalDatabase {
     }
 
     /// Makes room before one more is added: some that were not used for long, and one more if there are too many still.
+    ///
+    /// A client can call itself what it likes. So it is not simply the one used longest ago that goes, for then anybody
+    /// could take everybody's place away: it is one of the address that has the most, on the share that has the most.
     private func forgetCursors(at moment: JournalMoment) throws(JournalError) {
         let connection = try connected()
         let limit = moment.wallClock.saturatingAdd(-settings.cursorAge.milliseconds)
         book.cursors -= try connection.run(.forgetCursors, .integer(limit), .integer(16))
         if book.cursors >= max(1, settings.maximumCursors) {
-            book.cursors -= try connection.run(.forgetCursorUsedLongestAgo)
+            book.cursors -= try connection.run(.forgetCursorOfMost)
         }
     }
 }

@@ -17,8 +17,9 @@ public struct JournalSettings: Sendable, Hashable {
     public var maximumAge: Duration = .seconds(30 * 86_400)
     /// Identities that were not used for so long are forgotten.
     public var cursorAge: Duration = .seconds(180 * 86_400)
-    /// The most cursors, of all devices together. Beyond it the one that was used longest ago goes: a client can call
-    /// itself what it likes, and must not fill the disk by it.
+    /// The most cursors, of all devices together: a client can call itself what it likes, and must not fill the disk by it.
+    /// Beyond it one goes where the most are: on the share with the most, of the address with the most there, the one that
+    /// was used longest ago.
     public var maximumCursors = 4_096
     public var durability = Durability.full
     /// Two messages with the same key, received no further apart than this, are the same one.

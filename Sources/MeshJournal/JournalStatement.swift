@@ -23,7 +23,7 @@ enum JournalStatement: Hashable {
     case touchCursor
     case deleteCursor
     case forgetCursors
-    case forgetCursorUsedLongestAgo
+    case forgetCursorOfMost
     case countCursors
     case cursors
 
@@ -62,10 +62,17 @@ enum JournalStatement: Hashable {
             DELETE FROM cursor WHERE (identity, device) IN
                 (SELECT identity, device FROM cursor WHERE used < ?1 ORDER BY used LIMIT ?2)
             """
-        case .forgetCursorUsedLongestAgo:
+        // An identity's text form has each of the marks once, whatever the parts hold: ``ClientIdentity``.
+        case .forgetCursorOfMost:
             """
             DELETE FROM cursor WHERE (identity, device) IN
-                (SELECT identity, device FROM cursor ORDER BY used LIMIT 1)
+                (SELECT identity, device FROM
+                    (SELECT identity, device, used, share, count(*) OVER (PARTITION BY share) AS ofShare,
+                        count(*) OVER (PARTITION BY share, address) AS ofAddress
+                    FROM (SELECT identity, device, used, substr(identity, 1, instr(identity, '/')) AS share,
+                        substr(identity, instr(identity, '@'), instr(identity, '#') - instr(identity, '@')) AS address
+                        FROM cursor))
+                ORDER BY ofShare DESC, ofAddress DESC, used LIMIT 1)
             """
         case .countCursors: "SELECT count(*) FROM cursor"
         case .cursors:
@@ -85,7 +92,7 @@ enum JournalStatement: Hashable {
         case .entries, .sequenceBefore: "read messages"
         case .cursor: "read a cursor"
         case .advanceCursor, .moveCursor, .addCursor, .touchCursor: "store a cursor"
-        case .deleteCursor, .forgetCursors, .forgetCursorUsedLongestAgo: "forget a cursor"
+        case .deleteCursor, .forgetCursors, .forgetCursorOfMost: "forget a cursor"
         }
     }
 }

@@ -115,6 +115,39 @@ struct CursorTests {
         }
     }
 
+    /// Stores a cursor of the identity a second after the one before.
+    private func visit(_ share: String, _ name: String, _ address: String, _ bench: Bench, _ journal: MessageJournal)
+        async throws
+    {
+        bench.pass(.seconds(1))
+        let identity = ClientIdentity(share: share, name: name, address: address)
+        try await journal.setCursor(0, of: identity, device: "roof")
+    }
+
+    @Test func `whoever calls itself something new each time pays for it itself`() async throws {
+        try await Bench.journal {
+            $0.maximumCursors = 10
+        } _: { bench, journal in
+            try await visit("home", "phone", "a", bench, journal)
+            try await visit("home", "bot", "a", bench, journal)
+            try await visit("other", "phone", "b@%/#", bench, journal)
+            for number in 0..<50 { try await visit("home", "\(number)", "b@%/#", bench, journal) }
+            let names = try await journal.statistics().cursors.map(\.identity.name)
+            #expect(names == (43..<50).reversed().map { "\($0)" } + ["phone", "bot", "phone"])
+        }
+    }
+
+    @Test func `who comes from a new address each time takes nobody's place on another share`() async throws {
+        try await Bench.journal {
+            $0.maximumCursors = 10
+        } _: { bench, journal in
+            for name in ["phone", "bot", "screen"] { try await visit("home", name, "a", bench, journal) }
+            for number in 0..<50 { try await visit("open", "app", "\(number)", bench, journal) }
+            let shares = try await journal.statistics().cursors.map(\.identity.share)
+            #expect(shares == Array(repeating: "open", count: 7) + Array(repeating: "home", count: 3))
+        }
+    }
+
     @Test func `statistics say what is there`() async throws {
         try await Bench.journal { bench, journal in
             #expect(try await journal.statistics().entries == 0)
