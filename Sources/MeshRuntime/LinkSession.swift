@@ -14,7 +14,7 @@ public import MeshTransportAPI
 /// linkWanted
 /// linkOpened
 /// linkEstablished ──────────────(returns: the device is ready)
-///      frameReceived, frameReceived, …                        linkLost, linkEnded
+///      frameReceived, frameReceived, …             linkEnding, linkLost, linkEnded
 /// ```
 ///
 /// ``frameReceived(_:)`` may come before ``linkEstablished(_:)`` has returned, and is where the handshake's answers arrive.
@@ -36,6 +36,12 @@ public protocol LinkSession: Sendable {
     /// (`assumeIsolated`).
     func frameReceived(_ frame: Data)
 
+    /// The host will end the link: ask the device for nothing more. Whether it may be ended at once; if not, because something
+    /// is under way that would be lost, call ``EstablishedLink/finish()`` when it is not any more. The host waits for that no
+    /// longer than ``ReconnectionCoordinator/farewell``. Not called for a link that ends by itself. A plain call on the
+    /// loop's thread.
+    func linkEnding() -> Bool
+
     /// The link is gone, also after a handshake that failed. Everybody who waits gets an answer. `reason` is nil where this
     /// host ended it. A plain call on the loop's thread, so that no frame comes between it and what it changes.
     func linkLost(reason: MeshError?)
@@ -47,6 +53,8 @@ public protocol LinkSession: Sendable {
 
 extension LinkSession {
     public func linkWanted(_ isWanted: Bool) {}
+    /// Nothing that is under way would be lost.
+    public func linkEnding() -> Bool { true }
 }
 
 /// A link that is up, as a session sees it.
@@ -62,12 +70,19 @@ public struct EstablishedLink: Sendable {
     let direct: (any DirectTransport)?
     let events: EventBus
     let giveUp: @Sendable (MeshError) -> Void
+    let release: @Sendable () -> Void
 
     /// Gives the link up, for a session that finds it useless: a device that takes frames and answers nothing. It ends with
     /// that reason as if it had been lost, and ``LinkSession/linkLost(reason:)`` follows. Does nothing if it has ended.
     /// From any thread.
     public func end(_ reason: MeshError) {
         giveUp(reason)
+    }
+
+    /// Lets a link go that the host is ending: see ``LinkSession/linkEnding()``. Does nothing if it has ended, or is not being
+    /// ended. From any thread.
+    public func finish() {
+        release()
     }
 
     /// Sends one frame as ``MeshTransport/send(_:)`` does, and tells the bus (`frame.tx`). From the loop's thread.

@@ -8,7 +8,8 @@ public enum ReconnectionAction: Sendable, Equatable {
     /// Connect the device's transport, then run the session's handshake. Report `linkEstablished`, `sessionReady` and,
     /// when nothing of it is left, `linkEnded`.
     case startAttempt(device: String, generation: UInt64)
-    /// Cancel that attempt or link and report `linkEnded` when nothing of it is left. May come twice.
+    /// Cancel that attempt, or that link once its session has nothing under way that would be lost, at the latest after a
+    /// moment; report `linkEnded` when nothing of it is left. May come twice.
     case endLink(device: String, generation: UInt64)
     /// The device is gone from the machine.
     case forget(device: String)

@@ -36,6 +36,10 @@ extension ReconnectionCoordinator {
         /// Connects and serves; cancelling it ends the link.
         let work: Task<Served, Never>
         let gate: FrameGate
+        /// Who has been told of the link, once there is one.
+        var session: (any LinkSession)?
+        /// Ends the wait for the session's last frames; set while that is waited for.
+        var farewell: LoopTimer?
     }
 
     /// What the frames of one link go through to its session: a transport hands them over until it has ended the link, a
@@ -85,6 +89,9 @@ extension ReconnectionCoordinator {
                 direct: transport as? any DirectTransport, events: events,
                 giveUp: { [weak self, loop] reason in
                     loop.perform { self?.assumeIsolated { $0.linkGivenUp(name, generation, reason) } }
+                },
+                release: { [weak self, loop] in
+                    loop.perform { self?.assumeIsolated { $0.linkReleased(name, generation) } }
                 })
             let reason = await serve(link, frames, through: gate, session, device)
             return Served(session: session, reason: reason)
@@ -100,6 +107,7 @@ extension ReconnectionCoordinator {
         _ device: Device
     ) async -> MeshError? {
         session.linkOpened(link)
+        device.attempt?.session = session
         let handshake = Task.immediate(executorPreference: loop.taskExecutor) { await self.shakeHands(link, session) }
         let deliver: @Sendable (Data) -> Bool = { [events, device = link.device] frame in
             guard gate.isOpen else { return false }
@@ -139,6 +147,26 @@ extension ReconnectionCoordinator {
     private func linkGivenUp(_ name: String, _ generation: UInt64, _ reason: MeshError) {
         guard let device = devices[name], let attempt = device.attempt, attempt.generation == generation else { return }
         device.facts.giveUp(reason)
+        attempt.work.cancel()
+    }
+
+    /// Ends an attempt at once; a link only when its session says that nothing would be lost by it, or after a moment. Asked
+    /// again it goes on waiting.
+    func endAttempt(_ device: Device, _ generation: UInt64) {
+        guard let attempt = device.attempt, attempt.generation == generation, attempt.farewell == nil else { return }
+        guard attempt.gate.isOpen, let session = attempt.session, !session.linkEnding() else {
+            return attempt.work.cancel()
+        }
+        let timer = LoopTimer(loop)
+        timer.schedule(after: Self.farewell) { attempt.work.cancel() }
+        device.attempt?.farewell = timer
+    }
+
+    /// The session has nothing under way any more on a link that is being ended.
+    private func linkReleased(_ name: String, _ generation: UInt64) {
+        guard let attempt = devices[name]?.attempt, attempt.generation == generation, attempt.farewell != nil else {
+            return
+        }
         attempt.work.cancel()
     }
 

@@ -16,6 +16,10 @@ public actor ReconnectionCoordinator {
     public nonisolated let loop: EventLoop
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
+    /// How long the end of a link waits for its session's last frames: a message that a radio gives out takes some 100 ms over
+    /// BLE, and a radio that is not there any more must not hold up the host's own end (6 s).
+    public static let farewell = Duration.seconds(1)
+
     let events: EventBus
     let log: LogSink
     var machine: ReconnectionStateMachine
@@ -218,7 +222,7 @@ public actor ReconnectionCoordinator {
             case .startAttempt(let name, let generation):
                 if let device = devices[name] { startAttempt(device, generation) }
             case .endLink(let name, let generation):
-                if let attempt = devices[name]?.attempt, attempt.generation == generation { attempt.work.cancel() }
+                if let device = devices[name] { endAttempt(device, generation) }
             case .forget(let name):
                 let waiters = devices.removeValue(forKey: name)?.removalWaiters ?? []
                 for waiter in waiters { waiter.resume() }

@@ -78,6 +78,8 @@ extension RadioSession {
     /// The radio's next message; nil if it has none.
     private func nextFromRadio() async throws(MeshError) -> Data? {
         try await storeKept()
+        // The link may have gone on to its end meanwhile. What is left stays in the radio.
+        guard stage == .serving else { throw MeshError(.cancelled, "the link is being ended") }
         let command = Data([CommandCode.syncNextMessage.rawValue])
         let reply = try await ask(command, expecting: CommandSpec.expectation(for: command))
         switch reply.first.flatMap(ReplyCode.init) {

@@ -49,6 +49,10 @@ extension RadioSession {
 
     /// Does what the lane has next, as long as it has something.
     func pump() {
+        if stage == .ending {
+            finishLink()
+            return armTimer()
+        }
         while case .send(let frame, let requester) = lane.nextStep(
             now: loop.now, onlyFrom: stage == .settingClock ? .host : nil, holdingMeshRequests: !meshRequests.isFree,
             lead: { scopeLead($0, $1) })

@@ -44,7 +44,7 @@ extension RadioSession: LinkSession {
         } catch {
             throw MeshError(wrapping: error)
         }
-        guard !Task.isCancelled, self.link?.generation == link.generation else {
+        guard !Task.isCancelled, self.link?.generation == link.generation, stage == .closed else {
             throw MeshError(.cancelled, "the link ended during the handshake")
         }
         stage = .settingClock
@@ -57,9 +57,28 @@ extension RadioSession: LinkSession {
     /// Whether clients are served from the radio: the handshake is over.
     var isServing: Bool {
         switch stage {
-        case .closed: false
+        case .closed, .ending: false
         case .settingClock, .serving: true
         }
+    }
+
+    /// The host will end the link: no more is asked of the radio. On the loop.
+    public nonisolated func linkEnding() -> Bool {
+        assumeIsolated { $0.ending() }
+    }
+
+    /// The radio has forgotten a message when it gives it out. Everything else that is under way may end with the link.
+    private func ending() -> Bool {
+        stage = .ending
+        return !isTakingMessage
+    }
+
+    /// Whether the radio has been asked for a message that has not come yet.
+    private var isTakingMessage: Bool { lane.commandInFlight?.first == CommandCode.syncNextMessage.rawValue }
+
+    /// A link that the host is ending may go as soon as the radio's last message has come.
+    func finishLink() {
+        if !isTakingMessage { link?.finish() }
     }
 
     /// The link is gone: who waits for the radio gets an error frame, a send may wait a little, clients stay. On the loop.

@@ -51,6 +51,8 @@ extension RadioSession {
             client.connection.closeAfterFlush()
             clientLeft(client, share.settings, .shareClosed)
         }
+        // Theirs may have been the last deadlines.
+        armTimer()
         bus.publish("share.closed", device: device, .json(["share": .string(share.settings.name)]))
     }
 

@@ -61,6 +61,8 @@ public actor RadioSession {
         case settingClock
         /// Clients' commands go to the radio.
         case serving
+        /// The host is ending the link. Nothing more is sent, and a message that the radio is giving out is waited for.
+        case ending
     }
 
     // The link.
