@@ -2,6 +2,7 @@
 # meshhost: a host for mesh radios and other byte-link devices
 """Faults of links: each is noticed, clients are told, and the link comes back without a person, as often as VM_REPEATS
 says, with each notification exactly once."""
+import asyncio
 import signal
 import statistics
 import time
@@ -140,4 +141,22 @@ async def host_killed_with_the_device_connected(rig, world):
         within(times.back[-1], BACK, "ready")
     times.tell()
     equal(world.told("display_passkey", YARD), 1, "times the passkey was asked for")
+    await stop(host, world)
+
+
+async def an_attempt_that_a_program_left_behind_is_ended(rig, world):
+    """bluetoothd goes on with a Connect whose caller has died, and answers others that it is in progress."""
+    host = await start(rig, bluez("yard", YARD, pin=PIN, autoconnect=False), wait=False)
+    async with machine.Bus() as other:
+        await other.call(machine.ADAPTER, "Adapter1.StartDiscovery")
+        await world.until(lambda: other.device(YARD), "the radio is heard")
+        await other.call(machine.ADAPTER, "Adapter1.StopDiscovery")
+        await world.tell("gone", YARD)
+        attempt = asyncio.ensure_future(other.call(machine.path(YARD), "Device1.Connect"))
+        await other.objects()                     # answered behind the beginning of the attempt
+        attempt.cancel()
+    equal((await host.cli("device", "yard", "connect"))[0], 0, "status of the command")
+    await host.process.error_line("an attempt of another program to connect is ended")
+    await world.tell("back", YARD)
+    await host.ready("yard")
     await stop(host, world)
