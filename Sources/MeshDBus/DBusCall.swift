@@ -11,10 +11,13 @@ public struct DBusCall: Sendable, Hashable {
     public var arguments: [DBusValue]
     /// Whether the bus may start the program when it does not run.
     public var startsService: Bool
+    /// Whether the caller takes descriptors in the results, and closes them. Without, they are closed, and those in the results
+    /// are -1: a program may send some to whoever calls it.
+    public var takesDescriptors: Bool
 
     public init(
         _ destination: String, path: String, interface: String, member: String, _ arguments: [DBusValue] = [],
-        startsService: Bool = false
+        startsService: Bool = false, takesDescriptors: Bool = false
     ) {
         self.destination = destination
         self.path = path
@@ -22,6 +25,7 @@ public struct DBusCall: Sendable, Hashable {
         self.member = member
         self.arguments = arguments
         self.startsService = startsService
+        self.takesDescriptors = takesDescriptors
     }
 
     /// A method of the bus itself.

@@ -102,7 +102,8 @@ public actor DBusConnection {
 
     // MARK: Calling
 
-    /// Calls a method and returns what it returns. Descriptors in there are the caller's to close.
+    /// Calls a method and returns what it returns. Descriptors in there are the caller's to close, if it takes them
+    /// (``DBusCall/takesDescriptors``).
     ///
     /// Throws what the called program or the bus answered; ``DBusError/noReply`` when the deadline passes;
     /// ``DBusError/cancelled`` at once when the task is cancelled; ``DBusError/disconnected`` when the connection ends or
@@ -111,7 +112,8 @@ public actor DBusConnection {
     public func call(
         _ call: DBusCall, timeout: Duration = .seconds(25)
     ) async throws(DBusError) -> [DBusValue] {
-        try await transport.reply(to: DBusMessage(call), within: timeout).arguments().values
+        let reply = try await transport.reply(to: DBusMessage(call), within: timeout)
+        return try reply.arguments(takingDescriptors: call.takesDescriptors).values
     }
 
     /// Sends a signal, to all who want it or to one destination.

@@ -111,7 +111,7 @@ struct DBusHeader: Sendable, Hashable {
             guard code != 0,
                 try reader.endOfType(signature.lowerBound, within: signature.upperBound) == signature.upperBound
             else { throw DBusWireReader.malformed }
-            var values = DBusValueReader(reader, descriptors: [])
+            var values = DBusValueReader(reader, descriptors: nil)
             _ = try values.value(signature, depth: Self.fieldDepth)
             reader = values.reader
             return

@@ -43,10 +43,12 @@ final class DBusReceived: Sendable {
 
     // MARK: Arguments
 
-    /// The arguments, and the descriptors among them, which are the caller's to close.
-    func arguments() throws(DBusError) -> (values: [DBusValue], descriptors: [Int32]) {
+    /// The arguments, and the descriptors among them, which are the caller's to close. Not taken, they are -1.
+    func arguments(
+        takingDescriptors: Bool = true
+    ) throws(DBusError) -> (values: [DBusValue], descriptors: [Int32]) {
         let result = bytes.withUnsafeBytes { bytes -> Result<([DBusValue], [Int32]), DBusError> in
-            var reader = reader(of: bytes)
+            var reader = reader(of: bytes, takingDescriptors ? descriptors : nil)
             do throws(DBusError) {
                 let values = try reader.values(header.signature)
                 guard reader.reader.offset == bytes.count else { throw DBusWireReader.malformed }
@@ -64,14 +66,14 @@ final class DBusReceived: Sendable {
         let name = text(header.errorName) ?? DBusError.failed
         let message = bytes.withUnsafeBytes { bytes -> String? in
             guard let first = header.signature.first, bytes[first] == UInt8(ascii: "s") else { return nil }
-            var reader = reader(of: bytes)
+            var reader = reader(of: bytes, nil)
             guard case .string(let text)? = try? reader.value(first..<first + 1) else { return nil }
             return text
         }
         return DBusError(name, message ?? "")
     }
 
-    private func reader(of bytes: UnsafeRawBufferPointer) -> DBusValueReader {
+    private func reader(of bytes: UnsafeRawBufferPointer, _ descriptors: [Int32]?) -> DBusValueReader {
         DBusValueReader(
             DBusWireReader(bytes, isSwapped: header.isSwapped, at: header.body.lowerBound), descriptors: descriptors)
     }

@@ -50,6 +50,6 @@ extension DBusValue {
 extension [DBusValue] {
     /// Closes every descriptor in these results: for a caller that does not want them after all.
     public func closeDescriptors() {
-        for value in self { value.forEachDescriptor { close($0) } }
+        for value in self { value.forEachDescriptor { if $0 >= 0 { close($0) } } }
     }
 }

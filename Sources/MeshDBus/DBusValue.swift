@@ -16,7 +16,7 @@ public indirect enum DBusValue: Sendable, Hashable {
     case objectPath(String)
     case signature(String)
     /// An open descriptor. One in the results of a call belongs to the caller, who closes it
-    /// (``Swift/Array/closeDescriptors()`` for what it does not want). One in a signal or a method call is open while
+    /// (``Swift/Array/closeDescriptors()`` for what it does not want), and is -1 where the caller takes none. One in a signal or a method call is open while
     /// its handler runs, or as long as the method call lives: who keeps it makes a `dup` of it. One that is sent stays
     /// the sender's.
     case descriptor(Int32)

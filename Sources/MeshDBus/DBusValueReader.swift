@@ -7,12 +7,12 @@ internal import Glibc
 /// Makes values of a message's bytes.
 struct DBusValueReader {
     private(set) var reader: DBusWireReader
-    /// Those that came with the message.
-    private let descriptors: [Int32]
+    /// Those that came with the message; nil where nobody takes them.
+    private let descriptors: [Int32]?
     /// Copies of them, made so far: the caller's to close, whether or not an error follows.
     private(set) var copies: [Int32] = []
 
-    init(_ reader: DBusWireReader, descriptors: [Int32]) {
+    init(_ reader: DBusWireReader, descriptors: [Int32]?) {
         self.reader = reader
         self.descriptors = descriptors
     }
@@ -131,7 +131,9 @@ struct DBusValueReader {
 
     private mutating func descriptor() throws(DBusError) -> DBusValue {
         let index = Int(try reader.number(UInt32.self))
-        guard index < descriptors.count else { throw Self.missingDescriptor }
+        guard let descriptors else { return .descriptor(-1) }
+        // Nobody speaks of one twice, but for making more of them than there are.
+        guard index < descriptors.count, copies.count < descriptors.count else { throw Self.missingDescriptor }
         let copy = fcntl(descriptors[index], F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else {
             throw DBusError(DBusError.noMemory, "no descriptor is free for one that was received")

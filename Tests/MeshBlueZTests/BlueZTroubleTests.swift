@@ -53,6 +53,37 @@ struct BlueZTroubleTests {
         }
     }
 
+    @Test func `a link whose end was not told is over once the tree is read anew`() async throws {
+        try await BlueZLinkTests.onBlueZ { _, fake, central in
+            let link = try await central.connect(Self.request)
+            await central.service.refresh()
+            #expect(try await !link.discoverServices([GATTSerialProfile.nordicUART.service]).isEmpty)
+            await fake.setUntold(
+                FakeBlueZ.device, BlueZNames.device, ["Connected": .bool(false), "ServicesResolved": .bool(false)])
+            await central.service.refresh()
+            do throws(GATTError) {
+                _ = try await link.discoverServices([GATTSerialProfile.nordicUART.service])
+                Issue.record("the link is up")
+            } catch {
+                #expect(error.error.code.disposition == .transient)
+            }
+            await link.close()
+            // And it does not stand in the way of the next.
+            await (try await central.connect(Self.request)).close()
+        }
+    }
+
+    @Test func `what bluetoothd tells below a device that is gone is not kept`() async throws {
+        try await BlueZLinkTests.onBlueZ { _, fake, central in
+            let link = try await central.connect(Self.request)
+            await link.close()
+            await central.service.refresh()
+            await fake.removeFromAbove(FakeBlueZ.device)
+            await central.service.refresh()
+            #expect(await central.service.gattChanges.isEmpty)
+        }
+    }
+
     @Test func `an adapter that is on and says that it is not ready is no adapter that is off`() async throws {
         try await BlueZLinkTests.onBlueZ { _, fake, central in
             await fake.answer("Device1.Connect", .error("org.bluez.Error.NotReady", "Resource Not Ready"))

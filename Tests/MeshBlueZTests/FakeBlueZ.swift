@@ -147,6 +147,11 @@ actor FakeBlueZ {
             ])
     }
 
+    /// Changes properties and says nothing.
+    func setUntold(_ path: String, _ interface: String, _ properties: [String: DBusValue]) {
+        tree[path]?[interface]?.merge(properties) { $1 }
+    }
+
     func notify(_ bytes: [UInt8]) {
         set(Self.transmit, BlueZNames.characteristic, ["Value": .bytes(bytes)])
     }
@@ -162,7 +167,16 @@ actor FakeBlueZ {
     }
 
     func remove(_ path: String) {
-        for below in tree.keys.sorted().reversed() where below.hasPrefix(path) {
+        remove(path, tree.keys.sorted().reversed())
+    }
+
+    /// The device first, and what lies below it after it.
+    func removeFromAbove(_ path: String) {
+        remove(path, tree.keys.sorted())
+    }
+
+    private func remove(_ path: String, _ paths: [String]) {
+        for below in paths where below.hasPrefix(path) {
             let interfaces = tree.removeValue(forKey: below) ?? [:]
             emit(
                 "/", BlueZNames.objectManager, "InterfacesRemoved",

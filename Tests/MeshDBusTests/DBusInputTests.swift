@@ -119,6 +119,24 @@ struct DBusInputTests {
         #expect(openings(of: other.reading) == begin)
     }
 
+    @Test func `a message does not make more descriptors than came with it`() throws {
+        let (input, ends, other) = (DBusInput(), try Ends(), try Ends())
+        let begin = openings(of: other.reading)
+        let message = Wire.signal("hh", header: { $0.field(9, "u") { $0.number(UInt32(1)) } }) { body in
+            body.number(UInt32(0))
+            body.number(UInt32(0))
+        }
+        ends.write(message, [other.reading])
+        _ = input.read(ends.reading)
+        let (header, bytes) = try #require(try input.next())
+        do {
+            let received = try DBusReceived(header, bytes, descriptors: try input.takeDescriptors(header))
+            #expect(throws: DBusValueReader.missingDescriptor) { try received.arguments() }
+            #expect(try received.arguments(takingDescriptors: false).values == [.descriptor(-1), .descriptor(-1)])
+        }
+        #expect(openings(of: other.reading) == begin)
+    }
+
     @Test func `descriptors that no message speaks of are closed`() throws {
         let (input, ends, other) = (DBusInput(), try Ends(), try Ends())
         let begin = openings(of: other.reading)

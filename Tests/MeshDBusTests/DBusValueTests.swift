@@ -123,7 +123,9 @@ struct DBusValueTests {
         try await withEcho { actor, client, server in
             let (reading, writing) = try makePipe()
             defer { close(reading) }
-            let reply = try await client.call(echoCall(server, [.variant(.descriptor(writing))]))
+            var call = echoCall(server, [.variant(.descriptor(writing))])
+            call.takesDescriptors = true
+            let reply = try await client.call(call)
             close(writing)
             guard case .variant(.descriptor(let received))? = reply.first else { throw TestFailure("\(reply)") }
             #expect(received != writing)
@@ -132,6 +134,19 @@ struct DBusValueTests {
             #expect(read(reading, &byte, 1) == 1 && byte == UInt8(ascii: "x"))
             reply.closeDescriptors()
             try await untilReadable(reading, actor.loop)
+            #expect(read(reading, &byte, 1) == 0)
+        }
+    }
+
+    @Test func `descriptors in a reply are closed where the caller takes none`() async throws {
+        try await withEcho { actor, client, server in
+            let (reading, writing) = try makePipe()
+            defer { close(reading) }
+            let reply = try await client.call(echoCall(server, [.byte(1), .variant(.descriptor(writing))]))
+            close(writing)
+            #expect(reply == [.byte(1), .variant(.descriptor(-1))])
+            try await untilReadable(reading, actor.loop)
+            var byte: UInt8 = 0
             #expect(read(reading, &byte, 1) == 0)
         }
     }

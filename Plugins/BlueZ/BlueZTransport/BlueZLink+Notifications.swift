@@ -58,8 +58,12 @@ extension BlueZLink {
     private func acquireNotifications(
         of path: String, _ handler: @escaping @Sendable (Data) -> Void
     ) async throws(GATTError) {
-        let reply = try await repeatedly(path, "AcquireNotify", [.options([:])])
-        guard case .descriptor(let descriptor)? = reply.first?.plain else { throw failure(.unsupported, .subscribe) }
+        let reply = try await repeatedly(path, "AcquireNotify", [.options([:])], takesDescriptors: true)
+        guard case .descriptor(let descriptor)? = reply.first?.plain else {
+            reply.closeDescriptors()
+            throw failure(.unsupported, .subscribe)
+        }
+        Array(reply.dropFirst()).closeDescriptors()
         let socket = NotificationSocket(descriptor: descriptor)
         do throws(GATTError) {
             try requireUp(.subscribe)
@@ -87,12 +91,13 @@ extension BlueZLink {
 
     /// Calls a method that bluetoothd refuses while one like it is under way, until the caller gives up.
     private func repeatedly(
-        _ path: String, _ member: String, _ arguments: [DBusValue]
+        _ path: String, _ member: String, _ arguments: [DBusValue], takesDescriptors: Bool = false
     ) async throws(GATTError) -> [DBusValue] {
         while true {
             do throws(DBusError) {
                 return try await call(
-                    path, BlueZNames.characteristic, member, arguments, timeout: Self.attributeTime)
+                    path, BlueZNames.characteristic, member, arguments, takesDescriptors: takesDescriptors,
+                    timeout: Self.attributeTime)
             } catch {
                 switch BlueZFailure(error, during: .subscribe) {
                 case .alreadyDone: return []

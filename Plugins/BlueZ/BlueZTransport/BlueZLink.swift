@@ -176,11 +176,13 @@ actor BlueZLink: GATTLink {
     }
 
     func call(
-        _ object: String, _ interface: String, _ member: String, _ arguments: [DBusValue] = [], timeout: Duration
+        _ object: String, _ interface: String, _ member: String, _ arguments: [DBusValue] = [],
+        takesDescriptors: Bool = false, timeout: Duration
     ) async throws(DBusError) -> [DBusValue] {
         try await bus.call(
-            DBusCall(BlueZNames.service, path: object, interface: interface, member: member, arguments),
-            timeout: timeout)
+            DBusCall(
+                BlueZNames.service, path: object, interface: interface, member: member, arguments,
+                takesDescriptors: takesDescriptors), timeout: timeout)
     }
 
     // MARK: Writing

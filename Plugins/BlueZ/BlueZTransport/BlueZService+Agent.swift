@@ -37,9 +37,12 @@ extension BlueZService {
         guard let bus, outage == nil, !isAgentRegistered else { return }
         do throws(DBusError) {
             if agentToken == nil {
-                agentToken = try await bus.export(path: PairingAgent.path, interface: BlueZNames.agent) {
+                let token = try await bus.export(path: PairingAgent.path, interface: BlueZNames.agent) {
                     call in self.assumeIsolated { $0.agentCalled(call) }
                 }
+                // That of a connection that has ended meanwhile would pass for one of the next.
+                guard self.bus === bus else { throw DBusError(DBusError.disconnected) }
+                agentToken = token
             }
             do throws(DBusError) {
                 _ = try await callAgentManager("RegisterAgent", [.string(PairingAgent.capability)])

@@ -66,11 +66,17 @@ extension BlueZService {
                 knownServices[path] = nil
                 linkLost(path)
             case .gatt(let device):
-                gattChanges[device, default: 0] += 1
+                // What lies below a device may go after it.
+                if objects.devices[device] != nil { gattChanges[device, default: 0] += 1 }
                 knownMayHaveChanged(device)
             }
         }
         changed()
+    }
+
+    /// The tree has been read: a link whose end was not told is over all the same.
+    func endLostLinks() {
+        for path in links.keys where objects.devices[path]?.isConnected != true { linkLost(path) }
     }
 
     private func linkLost(_ path: String) {

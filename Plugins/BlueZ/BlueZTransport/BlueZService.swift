@@ -314,6 +314,7 @@ actor BlueZService {
             owner = name.first?.text
             objects.replace(with: reply.first ?? .dictionary(key: "o", value: "a{sa{sv}}", [:]))
             replay()
+            endLostLinks()
             outage = nil
             toldOutage = nil
             retryDelay = Self.retryDelays.lowerBound
