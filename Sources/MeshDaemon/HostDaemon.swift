@@ -99,6 +99,7 @@ actor HostDaemon {
         let failure = await starting.value
         self.starting = nil
         if let failure, !isStopping {
+            isStopping = true
             await tearDown()
             throw failure
         }
@@ -107,10 +108,12 @@ actor HostDaemon {
         }
         log(.notice, "stopping")
         notifier.stopping()
-        // A second signal must not wait for anything.
+        // A second signal must not wait for anything. One that asks for a reload is too late, and must end nothing: without a
+        // watch it would end the daemon before all is stored.
         signals = [SIGTERM, SIGINT].compactMap { number in
             try? LoopSignal(loop, number) { _exit(ExitStatus.ok.rawValue) }
         }
+        if let watch = try? LoopSignal(loop, SIGHUP, {}) { signals.append(watch) }
         await tearDown()
     }
 

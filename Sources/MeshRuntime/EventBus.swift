@@ -6,6 +6,9 @@ internal import MeshTransportAPI
 
 /// Tells everything that happens to everybody who wants to know, in one schema and one order.
 ///
+/// The numbers of a run of the host begin where its start lies in time, so that they are higher than those of the runs
+/// before: who comes back after a restart with a number of an earlier run learns that something was missed.
+///
 /// Publishing is a plain call and never waits: each subscriber has a bounded buffer and a policy for when it is full, so a
 /// slow one delays nobody. The last ``ringCapacity`` events are kept for those who come back and say what they saw last;
 /// frames are not, and cost one comparison while nobody listens to them.
@@ -20,8 +23,9 @@ public final class EventBus: @unchecked Sendable {
 
     /// How many events are kept.
     public let ringCapacity: Int
-    /// The sequence number of the last event; 0 before the first.
-    public private(set) var lastSequence: UInt64 = 0
+    /// The sequence number of the last event. Before the first it is a number that no event has.
+    public private(set) var lastSequence: UInt64
+    private let start: UInt64
     let loop: EventLoop
     private let wallClock: () -> Duration
     private var entries: [Entry] = []
@@ -29,13 +33,22 @@ public final class EventBus: @unchecked Sendable {
     private var ring: [HostEvent] = []
     private var ringStart = 0
     /// The sequence number of the last event the ring has lost.
-    private var lastForgotten: UInt64 = 0
+    private var lastForgotten: UInt64
+
+    /// How many numbers a millisecond has: more than there are events in one, or a run could reach the numbers of the next.
+    private static let numbersPerMillisecond: Int64 = 1 << 11
+    /// The latest start that is told apart, in the year 2109. From there all numbers are below 2^53, beyond which readers of
+    /// JSON that only know floating point confuse them.
+    private static let latestStart: Int64 = 1 << 42 - 1 << 20
 
     /// `wallClock` gives the time since 1970-01-01 UTC.
     public init(loop: EventLoop, ringCapacity: Int = 4_096, wallClock: @escaping @Sendable () -> Duration) {
         self.loop = loop
         self.ringCapacity = max(1, ringCapacity)
         self.wallClock = wallClock
+        start = UInt64(min(max(0, wallClock().milliseconds), Self.latestStart) * Self.numbersPerMillisecond)
+        lastSequence = start
+        lastForgotten = start
     }
 
     /// Whether an event of this type would reach anybody. For those whose payload is costly.
@@ -62,9 +75,9 @@ public final class EventBus: @unchecked Sendable {
 
     /// Subscribes; from here on nothing that matches is missed unless it is counted as dropped.
     ///
-    /// With `since`, what happened after that sequence number comes first. If some of it is no longer known, or the number
-    /// is of another run of the host, an event `bus.gap` stands before it. Such replayed events do not count towards
-    /// `capacity`.
+    /// With `since`, what happened after that sequence number comes first; with 0, what has happened in this run. If some of
+    /// it is no longer known, or the number is of another run of the host, an event `bus.gap` stands before it. Such replayed
+    /// events do not count towards `capacity`.
     public func subscribe(
         _ filter: EventFilter = EventFilter(), capacity: Int = 256, overflow: EventOverflow = .dropOldest,
         since: UInt64? = nil
@@ -106,9 +119,10 @@ public final class EventBus: @unchecked Sendable {
     }
 
     private func replay(after sequence: UInt64, _ filter: EventFilter) -> [HostEvent] {
+        // Of a run before this one, but for a clock that went back meanwhile.
         let isForeign = sequence > lastSequence
         var events: [HostEvent] = []
-        if isForeign || sequence < lastForgotten {
+        if isForeign || (sequence == 0 ? start : sequence) < lastForgotten {
             let oldest = ring.isEmpty ? lastSequence : ring[ringStart].sequence
             events.append(
                 marker(

@@ -7,6 +7,7 @@ import fcntl
 import os
 import signal
 import socket
+import sqlite3
 
 from companion import APP_START, GET_TIME, Client
 from harness import PATIENCE
@@ -73,6 +74,21 @@ async def sigterm_does_not_wait_for_a_client_that_never_reads(rig):
         await load.command(f"expect {sent}")
         await load.event("reached", pushes=sent)
     host.process.kill(signal.SIGTERM)
+    equal(await host.process.ended(), 0, "status")
+
+
+async def sighup_does_not_end_a_daemon_that_is_stopping(rig):
+    _, host = await _running(rig)
+    await host.ready("roof")
+    client = await Client.connect(await host.address("roof"))
+    with contextlib.closing(sqlite3.connect(os.path.join(host.state, "journal.db"), isolation_level=None)) as journal:
+        journal.execute("BEGIN IMMEDIATE")
+        # Its place in the messages cannot be stored, and the daemon does not end before it has tried.
+        client.send(APP_START)
+        await host.notified("STATUS=1/1 devices ready, 1 clients")
+        host.process.kill(signal.SIGTERM)
+        await host.notified("STOPPING=1")
+        host.process.kill(signal.SIGHUP)
     equal(await host.process.ended(), 0, "status")
 
 

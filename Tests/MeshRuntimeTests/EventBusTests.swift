@@ -35,7 +35,7 @@ struct EventBusTests {
             bus.publish("link.up", device: "roof", .json(["generation": 1]))
             let event = try #require(subscription.takeIfPresent())
             let text = """
-                {"data":{"generation":1},"device":"roof","seq":1,"ts":"2026-03-01T12:00:00.250Z","type":"link.up","v":1}
+                {"data":{"generation":1},"device":"roof","seq":3629806387712001,"ts":"2026-03-01T12:00:00.250Z","type":"link.up","v":1}
                 """
             #expect(event.json.text() == text)
             bus.publish("host.started")
@@ -60,10 +60,11 @@ struct EventBusTests {
 
     @Test func `frames go only to those who name them, and cost nothing else`() async throws {
         try await withBus { _, bus in
+            let start = bus.lastSequence
             let all = bus.subscribe()
             #expect(!bus.hasSubscribers(for: .frameReceived))
             bus.publish(.frameReceived, device: "roof", .frame(Data([1, 0xAB])))
-            #expect(bus.lastSequence == 0)
+            #expect(bus.lastSequence == start)
             var frames: EventSubscription? = bus.subscribe(EventFilter(types: ["frame.rx"]))
             #expect(bus.hasSubscribers(for: .frameReceived))
             #expect(!bus.hasSubscribers(for: .frameSent))
@@ -120,11 +121,13 @@ struct EventBusTests {
 
     @Test func `since replays what came after`() async throws {
         try await withBus { _, bus in
+            let start = bus.lastSequence
             for number in 1...5 { bus.publish(EventType("e.\(number)")) }
-            #expect(Self.rest(of: bus.subscribe(capacity: 1, since: 2)) == ["e.3", "e.4", "e.5"])
-            #expect(Self.rest(of: bus.subscribe(since: 5)) == [])
+            #expect(Self.rest(of: bus.subscribe(capacity: 1, since: start + 2)) == ["e.3", "e.4", "e.5"])
+            #expect(Self.rest(of: bus.subscribe(since: start + 5)) == [])
+            #expect(Self.rest(of: bus.subscribe(since: start)) == ["e.1", "e.2", "e.3", "e.4", "e.5"])
             #expect(Self.rest(of: bus.subscribe(EventFilter(types: ["e.4"]), since: 0)) == ["e.4"])
-            let subscription = bus.subscribe(capacity: 1, since: 3)
+            let subscription = bus.subscribe(capacity: 1, since: start + 3)
             bus.publish("e.6")
             bus.publish("e.7")
             #expect(Self.rest(of: subscription) == ["e.4", "e.5", "bus.dropped:1", "e.7"])
@@ -133,15 +136,45 @@ struct EventBusTests {
 
     @Test func `since older than the ring says what is missing`() async throws {
         try await withBus(ring: 3) { _, bus in
+            let start = bus.lastSequence
             for number in 1...5 { bus.publish(EventType("e.\(number)")) }
-            let subscription = bus.subscribe(since: 1)
+            let subscription = bus.subscribe(since: start + 1)
             let gap = subscription.takeIfPresent()
             #expect(gap?.type == "bus.gap")
-            #expect(gap?.data == ["since": 1, "oldest": 3, "newest": 5])
+            let (since, oldest, newest) = (Int64(start + 1), Int64(start + 3), Int64(start + 5))
+            #expect(gap?.data == ["since": .int(since), "oldest": .int(oldest), "newest": .int(newest)])
             #expect(Self.rest(of: subscription) == ["e.3", "e.4", "e.5"])
-            #expect(Self.rest(of: bus.subscribe(since: 2)) == ["e.3", "e.4", "e.5"])
-            // A number of another run: everything that is known.
-            #expect(Self.rest(of: bus.subscribe(since: 900)) == ["bus.gap", "e.3", "e.4", "e.5"])
+            #expect(Self.rest(of: bus.subscribe(since: start + 2)) == ["e.3", "e.4", "e.5"])
+            #expect(Self.rest(of: bus.subscribe(since: 0)) == ["bus.gap", "e.3", "e.4", "e.5"])
+        }
+    }
+
+    /// The number of the last of three events in a run that began at this time.
+    private static func lastOfRun(at start: Duration, on loop: EventLoop) -> UInt64 {
+        let bus = EventBus(loop: loop) { start }
+        for _ in 0..<3 { bus.publish("e") }
+        return bus.lastSequence
+    }
+
+    @Test(arguments: [-1_000_000, -1, 1, 1_000_000])
+    func `a number of another run gives a gap and all that is known`(_ milliseconds: Int64) async throws {
+        try await withBus { actor, bus in
+            // More events than the other run had: the number would be one of these if they began at 1.
+            for number in 1...5 { bus.publish(EventType("e.\(number)")) }
+            let other = Self.lastOfRun(
+                at: .milliseconds(1_772_366_400_250 + milliseconds), on: actor.loop)
+            #expect(Self.rest(of: bus.subscribe(since: other)) == ["bus.gap", "e.1", "e.2", "e.3", "e.4", "e.5"])
+        }
+    }
+
+    @Test func `numbers are such as every reader of JSON has, whatever the clock says`() async throws {
+        try await withBus { actor, _ in
+            for clock: Duration in [
+                .seconds(Int64.min / 2), .zero, .seconds(4_000_000_000), .seconds(Int64.max / 2_000),
+            ] {
+                let last = Self.lastOfRun(at: clock, on: actor.loop)
+                #expect(last >= 3 && last < 1 << 53)
+            }
         }
     }
 
@@ -175,7 +208,7 @@ struct EventBusTests {
             let overflow: EventOverflow = Bool.random(using: &generator) ? .dropOldest : .dropNewest
             let capacity = Int.random(in: 1...200, using: &generator)
             let subscription = bus.subscribe(capacity: capacity, overflow: overflow)
-            var last: UInt64 = 0
+            var last = bus.lastSequence
             func take() {
                 guard let event = subscription.takeIfPresent() else { return }
                 if event.type == "bus.dropped" {

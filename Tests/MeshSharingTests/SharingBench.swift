@@ -138,11 +138,6 @@ actor SharingBench {
     /// The device's transport.
     var radio: AnsweringRadio { radios[radios.count - 1] }
 
-    /// Does what a person asks of the device.
-    func perform(_ command: LinkCommand) async throws {
-        try await coordinator.perform(command, "roof")
-    }
-
     /// A client that has connected.
     func client() async throws -> ShareTestClient {
         let client = ShareTestClient(loop)
