@@ -179,16 +179,27 @@ extension RadioSession {
             if let command, MeshRequestStateMachine.isMeshRequest(command) { meshRequests.requestFailed(now: loop.now) }
             if let requester { fail(requester, MeshError(.operationTimeout, "the radio did not answer in time")) }
         case .departed(let requester):
-            log(.notice, "the radio was told to restart")
             if let client = requester.flatMap({ clients[$0.client] }) { finished(client) }
-            // What it comes back with is for the handshake to find out: version, clock, scope.
-            endLink(MeshError(.linkClosed, "the radio was told to restart"))
+            radioRestarts()
         case .sendFence(let frame):
             send(frame)
         case .linkDead:
             endLink(
                 MeshError(.operationTimeout, "the radio is connected and does not answer; restart it if this goes on"))
         }
+    }
+
+    /// A command has its last reply. Firmware answers FACTORY_RESET, and some REBOOT too, before it goes.
+    func commandEnded(_ command: Data?, with reply: Data) {
+        guard let command, reply.first == ReplyCode.ok.rawValue, CommandSpec.expectation(for: command).isDeparture
+        else { return }
+        radioRestarts()
+    }
+
+    /// The radio restarts. What it comes back with is for the handshake to find out: version, clock, scope, and after a
+    /// reset everything else.
+    private func radioRestarts() {
+        endLink(MeshError(.linkClosed, "the radio was told to restart"))
     }
 
     /// Asks whether the radio is still there. A quiet mesh is no sign of death; no answer to this and to the fences is.

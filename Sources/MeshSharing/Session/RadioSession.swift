@@ -151,6 +151,7 @@ public actor RadioSession {
             // Any reply ends a command that this version does not know, another interface's message too.
             if requester != .host { storeStray(frame) }
             replied(frame, to: command, requester, isLast: isLast)
+            if isLast { commandEnded(command, with: frame) }
             isLast ? pump() : armTimer()
         case .leadAnswered:
             learn(frame, from: command)
@@ -158,6 +159,7 @@ public actor RadioSession {
         case .orphan(let isLast):
             storeStray(frame)
             learn(frame, from: command)
+            if isLast { commandEnded(command, with: frame) }
             isLast ? pump() : armTimer()
         case .observation:
             counters.unaskedReplies += 1
