@@ -159,6 +159,8 @@ extension RadioSession {
         for client in clients.values.filter({ $0.deadline.map { $0 <= loop.now } ?? false }) { waitedTooLong(client) }
         if isServing {
             if loop.now >= lastHeard + settings.probeSilence, lane.isIdle { probe() }
+            // Seen when something else is due: there is a look for messages every minute.
+            if stage == .serving, isClockCheckDue { checkClockAgain(.read) }
             if stage == .serving, !fetching.isRunning, loop.now >= fetching.lastEnd + settings.fetchInterval {
                 fetchMessages()
             }
@@ -203,16 +205,11 @@ extension RadioSession {
     }
 
     /// Asks whether the radio is still there. A quiet mesh is no sign of death; no answer to this and to the fences is.
+    /// The answer shows whether its clock is right, too.
     private func probe() {
         // Not again before the answer or its end.
         lastHeard = loop.now
-        workBegan()
-        Task.immediate(executorPreference: loop.taskExecutor) {
-            if let time = try? await self.ask(CompanionFrame.getTime, expecting: .one(.currentTime), priority: .probe) {
-                self.learn(time, from: CompanionFrame.getTime)
-            }
-            self.workFinished()
-        }
+        checkClockAgain(.probe)
     }
 
     /// A command got no answer from the radio.

@@ -47,6 +47,7 @@ public actor RadioSession {
     var meshRequests: MeshRequestStateMachine
     var cache = RadioCache()
     var scopes = FloodScopes()
+    var clockWatch = ClockWatch()
     var acks = AckRoutes()
     var traces = TraceTags()
     var slots = ClientSlots()
