@@ -15,7 +15,7 @@ extension JournalDatabase {
     func append(_ message: NewMessage, at moment: JournalMoment) throws(JournalError) -> JournalEntry? {
         let connection = try connected()
         let device = try device(named: message.device)
-        let window = settings.duplicateWindow.milliseconds
+        let window = (message.duplicateWindow ?? settings.duplicateWindow).milliseconds
         let isKnown = try connection.first(
             .findDuplicate, .integer(device.id), .blob(message.key),
             .integer(message.receivedAt.saturatingAdd(-window)), .integer(message.receivedAt.saturatingAdd(window))

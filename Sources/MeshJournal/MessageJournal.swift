@@ -102,7 +102,7 @@ public actor MessageJournal {
     }
 
     /// Keeps a message. When it returns, the message has survived what ``JournalSettings/durability`` says. nil: it is in
-    /// the journal already, with the same device and key, received within the settings' window.
+    /// the journal already, with the same device and key, received within its own window or the settings'.
     public func append(_ message: NewMessage) async throws(MeshError) -> JournalEntry? {
         guard message.frame.count <= Self.maximumFrameLength, message.key.count <= Self.maximumKeyLength else {
             throw MeshError(

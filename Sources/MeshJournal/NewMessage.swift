@@ -15,12 +15,19 @@ public struct NewMessage: Sendable, Hashable {
     public var frame: Data
     /// The identity of the client whose own send this echoes; nil: from the radio.
     public var origin: String?
+    /// How far apart two messages with this key may have been received and still be the same one; nil: as far as the
+    /// journal's settings say. For a key that tells less: two messages that have it may well be two.
+    public var duplicateWindow: Duration?
 
-    public init(device: String, receivedAt: Int64, key: Data, frame: Data, origin: String? = nil) {
+    public init(
+        device: String, receivedAt: Int64, key: Data, frame: Data, origin: String? = nil,
+        duplicateWindow: Duration? = nil
+    ) {
         self.device = device
         self.receivedAt = receivedAt
         self.key = key
         self.frame = frame
         self.origin = origin
+        self.duplicateWindow = duplicateWindow
     }
 }

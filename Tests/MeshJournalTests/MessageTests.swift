@@ -116,6 +116,21 @@ struct MessageTests {
         }
     }
 
+    @Test func `a message may have a window of its own`() async throws {
+        try await Bench.journal { bench, journal async throws in
+            func message() -> NewMessage {
+                var message = bench.message("open")
+                message.duplicateWindow = .seconds(60)
+                return message
+            }
+            #expect(try await journal.append(message()) != nil)
+            bench.pass(.seconds(60))
+            #expect(try await journal.append(message()) == nil)
+            bench.pass(.milliseconds(1))
+            #expect(try await journal.append(message()) != nil)
+        }
+    }
+
     @Test func `a clock that is set back does not let duplicates in`() async throws {
         try await Bench.journal {
             $0.duplicateWindow = .seconds(60)

@@ -71,6 +71,11 @@ struct MessageKeyTests {
         }
     }
 
+    @Test func `only datagrams, which have no time, are another message after a minute`() {
+        #expect(MessageKey(Self.data).window == MessageKey.datagramWindow)
+        for frame in [Self.direct, Self.channel, Self.signed] { #expect(MessageKey(frame).window == nil) }
+    }
+
     @Test func `a frame in a slice is the same`() {
         let buffer = Data([0xFF]) + Self.direct
         #expect(MessageKey(buffer[1...]) == MessageKey(Self.direct))

@@ -10,6 +10,7 @@ import MeshRuntime
 import MeshTestSupport
 import MeshTransportAPI
 import MeshWire
+import Synchronization
 import Testing
 
 @testable import MeshSharing
@@ -21,6 +22,7 @@ actor SharingBench {
     nonisolated let session: RadioSession
     nonisolated let bus: EventBus
     nonisolated let journal: MessageJournal
+    nonisolated let clock: BenchClock
     private let coordinator: ReconnectionCoordinator
     private var radios: [AnsweringRadio] = []
     private var lastClient: UInt64 = 0
@@ -29,7 +31,7 @@ actor SharingBench {
 
     private init(
         _ loop: EventLoop, _ folder: String, _ session: RadioSession, _ bus: EventBus, _ journal: MessageJournal,
-        _ coordinator: ReconnectionCoordinator
+        _ coordinator: ReconnectionCoordinator, _ clock: BenchClock
     ) {
         self.loop = loop
         self.folder = folder
@@ -37,6 +39,7 @@ actor SharingBench {
         self.bus = bus
         self.journal = journal
         self.coordinator = coordinator
+        self.clock = clock
     }
 
     /// Runs `body` with a bench whose radio is ready, and fails when a handle is left open. All is on one loop and on Unix
@@ -87,14 +90,15 @@ actor SharingBench {
         settings.meshRequests.margin = .seconds(600)
         settings.meshRequestWait = .seconds(600)
         adjust(&settings)
+        let clock = BenchClock(wallClock)
         let session = RadioSession(
             device: "roof", settings: settings, loop: loop, bus: bus, journal: journal, log: .none,
-            wallClock: { wallClock }
+            wallClock: { clock.time }
         ) {
             counter.value += 1
             return counter.value
         }
-        return SharingBench(loop, folder, session, bus, journal, coordinator)
+        return SharingBench(loop, folder, session, bus, journal, coordinator, clock)
     }
 
     private func begin(
@@ -152,6 +156,17 @@ actor SharingBench {
         var events = subscription.makeAsyncIterator()
         return try #require(await events.next())
     }
+}
+
+/// The host's clock, which goes on only when a test says so.
+final class BenchClock: Sendable {
+    private let value: Mutex<Duration>
+
+    init(_ time: Duration) { value = Mutex(time) }
+
+    var time: Duration { value.withLock { $0 } }
+
+    func set(_ time: Duration) { value.withLock { $0 = time } }
 }
 
 /// A companion client on a Unix socket.

@@ -57,6 +57,13 @@ struct RadioClock: Sendable {
         return guess(now: now)
     }
 
+    /// Whether a time that the radio tells is behind the one that it told or took last: it has restarted then. Nil if there was
+    /// none on this link.
+    func wentBack(to time: UInt32) -> Bool? {
+        guard isSameLink, let told else { return nil }
+        return Int64(time) < Int64(told.time) - Self.tolerance
+    }
+
     /// The time now by what was told last, however long ago; nil if it never was.
     func guess(now: Duration) -> UInt32? {
         told.map { $0.time &+ UInt32(clamping: (now - $0.at).components.seconds) }

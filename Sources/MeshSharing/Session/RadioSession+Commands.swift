@@ -255,6 +255,7 @@ extension RadioSession {
             default: scopes.doubt()
             }
         }
+        if command == CompanionFrame.getTime { timeTold(reply) }
         for push in cache.replied(reply, to: command, now: loop.now) {
             broadcast(push) { $0.id != requester.client }
         }

@@ -112,9 +112,10 @@ extension RadioSession {
     }
 
     private func newMessage(_ frame: Data) -> NewMessage {
-        NewMessage(
-            device: device, receivedAt: wallClock().milliseconds, key: MessageKey(frame).bytes, frame: frame,
-            origin: nil)
+        let key = MessageKey(frame)
+        return NewMessage(
+            device: device, receivedAt: wallClock().milliseconds, key: key.bytes, frame: frame, origin: nil,
+            duplicateWindow: key.window)
     }
 
     /// Puts a message into the journal, or keeps it for later if that fails. False if it was there already.

@@ -159,6 +159,8 @@ extension RadioSession {
         for client in clients.values.filter({ $0.deadline.map { $0 <= loop.now } ?? false }) { waitedTooLong(client) }
         if isServing {
             if loop.now >= lastHeard + settings.probeSilence, lane.isIdle { probe() }
+            // Seen when something else is due: there is a look for messages every minute.
+            if stage == .serving, isClockCheckDue { checkClockAgain(.read) }
             if stage == .serving, !fetching.isRunning, loop.now >= fetching.lastEnd + settings.fetchInterval {
                 fetchMessages()
             }
@@ -179,10 +181,8 @@ extension RadioSession {
             if let command, MeshRequestStateMachine.isMeshRequest(command) { meshRequests.requestFailed(now: loop.now) }
             if let requester { fail(requester, MeshError(.operationTimeout, "the radio did not answer in time")) }
         case .departed(let requester):
-            log(.notice, "the radio was told to restart")
             if let client = requester.flatMap({ clients[$0.client] }) { finished(client) }
-            // What it comes back with is for the handshake to find out: version, clock, scope.
-            endLink(MeshError(.linkClosed, "the radio was told to restart"))
+            radioRestarts()
         case .sendFence(let frame):
             send(frame)
         case .linkDead:
@@ -199,17 +199,25 @@ extension RadioSession {
         endLink(error)
     }
 
+    /// A command has its last reply. Firmware answers FACTORY_RESET, and some REBOOT too, before it goes.
+    func commandEnded(_ command: Data?, with reply: Data) {
+        guard let command, reply.first == ReplyCode.ok.rawValue, CommandSpec.expectation(for: command).isDeparture
+        else { return }
+        radioRestarts()
+    }
+
+    /// The radio restarts. What it comes back with is for the handshake to find out: version, clock, scope, and after a
+    /// reset everything else.
+    private func radioRestarts() {
+        endLink(MeshError(.linkClosed, "the radio was told to restart"))
+    }
+
     /// Asks whether the radio is still there. A quiet mesh is no sign of death; no answer to this and to the fences is.
+    /// The answer shows whether its clock is right, too.
     private func probe() {
         // Not again before the answer or its end.
         lastHeard = loop.now
-        workBegan()
-        Task.immediate(executorPreference: loop.taskExecutor) {
-            if let time = try? await self.ask(CompanionFrame.getTime, expecting: .one(.currentTime), priority: .probe) {
-                self.learn(time, from: CompanionFrame.getTime)
-            }
-            self.workFinished()
-        }
+        checkClockAgain(.probe)
     }
 
     /// A command got no answer from the radio.

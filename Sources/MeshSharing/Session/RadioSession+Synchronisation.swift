@@ -59,9 +59,45 @@ extension RadioSession {
         pump()
     }
 
+    /// Whether the radio's clock has to be looked at, long after that of the link's beginning.
+    var isClockCheckDue: Bool {
+        let wallClock = wallClock()
+        // A host that has no time has nothing to set.
+        return settings.setsClock && wallClock.components.seconds >= Self.earliestTime
+            && clockWatch.isDue(uptime: loop.now, wallClock: wallClock)
+    }
+
+    /// Asks the radio for its time beside everything else, and sets it if need be.
+    func checkClockAgain(_ priority: LanePriority) {
+        // Not again before the answer or its end.
+        clockWatch.began(uptime: loop.now, wallClock: wallClock())
+        workBegan()
+        Task.immediate(executorPreference: loop.taskExecutor) {
+            do {
+                try await self.checkClock(priority)
+            } catch {
+                self.log(.debug, "the radio's clock is not known", [("error", "\(error)")])
+            }
+            self.workFinished()
+        }
+    }
+
+    /// The radio told its time. A radio behind a USB-UART or a TCP bridge may restart while the link stays.
+    func timeTold(_ reply: Data) {
+        guard case .currentTime(let time)? = try? CompanionReply(decoding: reply),
+            let isBack = cache.clock.wentBack(to: time)
+        else { return }
+        if !isBack {
+            clockWatch.ranOn()
+        } else if clockWatch.wentBack() {
+            endLink(MeshError(.linkClosed, "the radio's clock went back: it has restarted"))
+        }
+    }
+
     /// Sets the radio's clock if it is behind; the firmware sets none back.
-    private func checkClock() async throws(MeshError) {
-        let reply = try await ask(CompanionFrame.getTime, expecting: .one(.currentTime))
+    private func checkClock(_ priority: LanePriority = .read) async throws(MeshError) {
+        clockWatch.began(uptime: loop.now, wallClock: wallClock())
+        let reply = try await ask(CompanionFrame.getTime, expecting: .one(.currentTime), priority: priority)
         learn(reply, from: CompanionFrame.getTime)
         guard settings.setsClock, case .currentTime(let radioTime)? = try? CompanionReply(decoding: reply) else {
             return
@@ -74,7 +110,8 @@ extension RadioSession {
             learn(answer, from: command)
             log(
                 .info, "the radio's clock was set", [("behind_s", "\(behind)"), ("answer", CompanionFrame.hex(answer))])
-        } else if behind < -60 {
+        }
+        if clockWatch.noteAhead(behind < -60) {
             log(
                 .notice, "the radio's clock is ahead of the host's, which the firmware does not set back",
                 [("ahead_s", "\(-behind)")])

@@ -48,6 +48,7 @@ public actor RadioSession {
     var meshRequests: MeshRequestStateMachine
     var cache = RadioCache()
     var scopes = FloodScopes()
+    var clockWatch = ClockWatch()
     var acks = AckRoutes()
     var traces = TraceTags()
     var slots = ClientSlots()
@@ -157,6 +158,7 @@ public actor RadioSession {
             // Any reply ends a command that this version does not know, another interface's message too.
             if requester != .host { storeStray(frame) }
             replied(frame, to: command, requester, isLast: isLast)
+            if isLast { commandEnded(command, with: frame) }
             isLast ? pump() : armTimer()
         case .leadAnswered:
             learn(frame, from: command)
@@ -164,6 +166,7 @@ public actor RadioSession {
         case .orphan(let isLast):
             storeStray(frame)
             learn(frame, from: command)
+            if isLast { commandEnded(command, with: frame) }
             isLast ? pump() : armTimer()
         case .observation:
             counters.unaskedReplies += 1

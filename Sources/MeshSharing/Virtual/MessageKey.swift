@@ -8,19 +8,31 @@ internal import MeshCompanion
 ///
 /// A sender that gets no acknowledgement sends a text again, with another attempt number: the radio takes it for
 /// another packet, the reader must not. So the key is sender or channel, the sender's clock, the kind of text, and the
-/// text; not how well and by which way it came. A datagram of a channel has no time: its channel, type and bytes are
-/// the key. That loses nothing, since the radio itself takes a second packet of the same bytes for a repetition.
+/// text; not how well and by which way it came.
+///
+/// A datagram of a channel (1B) has no time: its channel, type and bytes are the key, and two with the same may be two, as
+/// from a sensor that tells twice that the door is open. The radio drops a packet that it has heard already, but remembers
+/// no more than the last 128 (`SimpleMeshTables`), minutes on a busy mesh: what it gives out after that it may have got
+/// twice over the air, or taken for another one rightly. Copies of one datagram come close together: by several ways
+/// through the mesh within seconds, for several interfaces of the radio within the time of a time-out and its fence. So for
+/// these the same key means the same message for a minute only.
 struct MessageKey: Sendable, Hashable {
     /// As much text as each layout carries from any firmware: a frame was 172 bytes before MeshCore#2022, and a signed
     /// text begins at byte 20 of the longest layout. What is beyond may be cut off in one layout and there in another.
     static let comparedText = 152
 
+    /// How long the same key means the same datagram of a channel.
+    static let datagramWindow = Duration.seconds(60)
+
     /// What the journal compares.
     let bytes: Data
+    /// How long this key means the same message; nil: as long as the journal says.
+    let window: Duration?
 
     /// The key of a frame that SYNC_NEXT_MESSAGE brought. One that is too short for its layout is its own key.
     init(_ frame: Data) {
         bytes = Self.message(frame) ?? Self.channelData(frame) ?? Data(frame)
+        window = frame.first == ReplyCode.channelData.rawValue ? Self.datagramWindow : nil
     }
 
     private static func message(_ frame: Data) -> Data? {
