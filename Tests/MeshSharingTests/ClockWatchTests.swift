@@ -11,6 +11,7 @@ import Testing
 @testable import MeshSharing
 
 /// The radio's clock, long after the beginning of the link.
+@Suite(.timeLimit(.minutes(20)))
 struct ClockWatchTests {
     private static let now: UInt32 = 1_800_000_000
     /// What a radio without a battery for its clock starts with (firmware `VolatileRTCClock`).

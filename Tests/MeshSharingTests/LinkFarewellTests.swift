@@ -9,6 +9,7 @@ import Testing
 @testable import MeshSharing
 
 /// A link that the host ends while the radio is giving out a message.
+@Suite(.timeLimit(.minutes(20)))
 struct LinkFarewellTests {
     private static let next = MessageSharingTests.next
 

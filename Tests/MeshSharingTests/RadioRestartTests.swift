@@ -11,6 +11,7 @@ import Testing
 @testable import MeshSharing
 
 /// A radio that has restarted is greeted anew, whether or not its link has shown it.
+@Suite(.timeLimit(.minutes(20)))
 struct RadioRestartTests {
     private static let ok = Data([0x00])
     private static let reset = Data([0x33]) + Data("reset".utf8)

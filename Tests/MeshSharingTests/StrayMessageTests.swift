@@ -10,6 +10,7 @@ import Testing
 @testable import MeshSharing
 
 /// Messages that do not come as the answer to the host's question: the radio has forgotten them all the same.
+@Suite(.timeLimit(.minutes(20)))
 struct StrayMessageTests {
     private static let getTime = Data([0x05])
     private static let time = Data([0x09, 1, 2, 3, 4])
