@@ -7,7 +7,8 @@ internal import MeshTransportAPI
 enum EventFamilies {
     static let types = [
         "ack", "adapter.off", "adapter.on", "advert", "bus.dropped", "bus.gap", "client.join", "client.leave",
-        "client.refused", "config.reload", "contacts", "daemon.ready", "frame.rx", "frame.tx", "intent.changed",
+        "client.refused", "config.reload", "contacts", "daemon.loss", "daemon.ready",
+        "daemon.recovered", "daemon.trouble", "frame.rx", "frame.tx", "intent.changed",
         "link.bytes-skipped", "link.connecting", "link.down", "link.frames-dropped", "link.phase", "link.ready",
         "link.unended", "link.up", "link.waiting", "listen.ready", "login", "message.channel", "message.data",
         "message.direct", "message.sent", "message.waiting", "module.crash", "module.loaded", "module.refused", "path",

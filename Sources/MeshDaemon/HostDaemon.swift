@@ -229,7 +229,12 @@ actor HostDaemon {
         }
     }
 
-    /// Tells the service manager when a link or a client comes or goes, and when something is wrong.
+    /// What comes and goes within this time is told as one: links that are lost together, a client that comes anew, a device
+    /// that flaps.
+    private static let statusPause = Duration.seconds(1)
+
+    /// Tells the service manager when a link or a client comes or goes, and when something is wrong; not in the same moment,
+    /// where others wait for more than a line of text.
     private func reportStatus() {
         let changes = bus.subscribe(
             EventFilter(
@@ -237,8 +242,11 @@ actor HostDaemon {
                     "link.ready", "link.down", "client.join", "client.leave", "daemon.trouble", "daemon.recovered",
                 ]), capacity: 1)
         statusChanges = changes
-        statusTask = Task(executorPreference: loop.taskExecutor) { [notifier] in
-            for await _ in changes { notifier.status(await self.status) }
+        statusTask = Task(executorPreference: loop.taskExecutor) { [notifier, loop] in
+            for await _ in changes {
+                guard (try? await loop.sleep(for: Self.statusPause)) != nil else { return }
+                notifier.status(await self.status)
+            }
         }
     }
 
@@ -284,6 +292,7 @@ actor HostDaemon {
         for reload in reloads { reload.cancel() }
         _ = await reloads.last?.value
         statusChanges?.cancel()
+        statusTask?.cancel()
         await statusTask?.value
         await forgetTroubles()
         for session in sessions.values { await session.closeShares() }
