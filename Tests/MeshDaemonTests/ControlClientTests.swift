@@ -2,6 +2,7 @@
 // meshhost: a host for mesh radios and other byte-link devices
 
 import Glibc
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -15,15 +16,7 @@ struct ControlClientTests {
             close(descriptor)
             unlink(path)
         }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let status = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        #expect(status == 0 && listen(descriptor, 0) == 0)
+        #expect(atSocketFile(path, bind, descriptor) && listen(descriptor, 0) == 0)
         // The first finds a place in the queue, the second does not; neither is answered.
         var client = try ControlClient(path: path, patience: .milliseconds(20))
         Self.expectSilence(path) { () throws(MeshError) in _ = try client.ask("devices") }

@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import Glibc
+import MeshTestSupport
 import MeshTransportAPI
 import Testing
 
@@ -44,15 +45,7 @@ struct SystemdNotifierTests {
             close(descriptor)
             unlink(path)
         }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let status = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        #expect(status == 0)
+        #expect(atSocketFile(path, bind, descriptor))
         let notifier = SystemdNotifier(environment: ["NOTIFY_SOCKET": path, "WATCHDOG_USEC": "30000000"])
         notifier.ready(status: "1 device")
         var buffer = [UInt8](repeating: 0, count: 256)

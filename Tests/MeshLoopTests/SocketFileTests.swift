@@ -91,15 +91,7 @@ struct SocketFileTests {
             // Connected by the kernel, and not yet accepted: the loop has had no turn.
             let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
             defer { close(descriptor) }
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-            let status = withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-                }
-            }
-            #expect(status == 0 && unlink(path) == 0)
+            #expect(atSocketFile(path, connect, descriptor) && unlink(path) == 0)
             _ = await greeter.next()
             #expect(await greeter.next() == nil)
             var byte: UInt8 = 0
@@ -131,15 +123,7 @@ struct SocketFileTests {
             // Bound, and not listened on: as for a moment at the start of every program, and for ever after a crash.
             let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
             defer { close(descriptor) }
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-            let status = withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-                }
-            }
-            #expect(status == 0)
+            #expect(atSocketFile(path, bind, descriptor))
             _ = await greeter.next()
             let begin = actor.loop.now
             #expect(await greeter.next()?.detail.contains("does not listen") == true)
