@@ -175,7 +175,8 @@ extension BLELinkStateMachine.Context {
             return end(attempt, .bluetooth(bluetooth ?? .serviceUnavailable), now)
         }
         if attempt.operation?.kind == .adopt { adoptsNext = false }
-        return end(attempt, .timedOut(after: attempt.deadline - attempt.since), now)
+        let limit = attempt.deadline == attempt.end ? settings.attemptTimeout : attempt.deadline - attempt.since
+        return end(attempt, .timedOut(after: limit), now)
     }
 
     // MARK: Ending

@@ -157,7 +157,10 @@ extension BLELinkStateMachine {
 
         mutating func startRound(_ attempt: Attempt, _ now: Duration) -> State {
             var attempt = attempt
-            if attempt.end == nil { attempt.end = now + settings.attemptTimeout }
+            let end = attempt.end ?? now + settings.attemptTimeout
+            attempt.end = end
+            // Another round after the end of a link that took its time.
+            if end <= now { return self.end(attempt, .timedOut(after: settings.attemptTimeout), now) }
             guard bluetooth == .poweredOn else {
                 attempt.since = now
                 attempt.deadline = now + settings.bluetoothGrace

@@ -128,7 +128,7 @@ extension StartExamination {
         find(
             .addressUnusable, "listen", requirement, "this user may not listen on port \(port)",
             advice: "choose a port from \(Self.firstOpenPort) on, or give the service CAP_NET_BIND_SERVICE",
-            isPermission: true)
+            isPermission: true, verdict: purpose == .check ? .unseen : .unusable)
     }
 
     /// The first port that everybody may listen on (ip(7)).

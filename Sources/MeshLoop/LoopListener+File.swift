@@ -17,8 +17,18 @@ extension LoopListener {
 
     private var path: String { address.unixPath ?? "" }
 
-    /// Watches the file that was made.
-    func watchFile() throws(LoopError) {
+    /// Watches the file that was made. Where that cannot be (inotify has limits) it is no reason not to listen: it is tried
+    /// again, and the file looked at meanwhile.
+    func startWatchingFile() {
+        do throws(LoopError) {
+            try watchFile()
+        } catch {
+            fileDelay = Self.firstDelay
+            tryLater()
+        }
+    }
+
+    private func watchFile() throws(LoopError) {
         // Watched by its name, which may be another's by now: looked at afterwards.
         fileWatch = try InotifyWatch(
             loop, path: path, for: IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_DONT_FOLLOW,
@@ -50,21 +60,24 @@ extension LoopListener {
                 // The old one removes no file: the one at the path is not its own.
                 try replaceSocket(with: new)
             }
-            try watchFile()
-            // It may have gone again.
-            guard fileWatch != nil else { return }
-            fileTimer = nil
             if isFileLost {
                 isFileLost = false
                 onFileChange?(nil)
             }
+            try watchFile()
+            // It may have gone again.
+            if fileWatch != nil { fileTimer = nil }
         } catch {
             if isFileLost { onFileChange?(error) }
-            let timer = fileTimer ?? LoopTimer(loop)
-            fileTimer = timer
-            timer.schedule(after: fileDelay) { [unowned self] in makeFile() }
-            fileDelay = min(fileDelay * 2, Self.longestDelay)
+            tryLater()
         }
+    }
+
+    private func tryLater() {
+        let timer = fileTimer ?? LoopTimer(loop)
+        fileTimer = timer
+        timer.schedule(after: fileDelay) { [unowned self] in makeFile() }
+        fileDelay = min(fileDelay * 2, Self.longestDelay)
     }
 
     private func bindAgain() throws(LoopError) -> ListeningSocket {

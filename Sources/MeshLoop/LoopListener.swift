@@ -58,8 +58,7 @@ public final class LoopListener {
             if let path = address.unixPath { try .unix(path, mode: mode) } else { try .tcp(address) }
         reserve = loop.descriptorReserve
         try listen()
-        // A folder that cannot be watched is no reason not to listen.
-        if !isTCP { try? watchFile() }
+        if !isTCP { startWatchingFile() }
     }
 
     deinit {
@@ -68,16 +67,21 @@ public final class LoopListener {
 
     /// Goes over to another socket. Who waits at the one before is let in first.
     func replaceSocket(with new: ListeningSocket) throws(LoopError) {
+        let next = try makePoll(new)
         accept(.max)
-        poll = nil
         pauseTimer = nil
         socket = new
-        try listen()
+        poll = next
+        next.wait(for: .readable)
     }
 
     private func listen() throws(LoopError) {
-        poll = try LoopPoll(loop, descriptor: socket.descriptor) { [unowned self] _, _ in accept(Self.acceptsPerTurn) }
+        poll = try makePoll(socket)
         poll?.wait(for: .readable)
+    }
+
+    private func makePoll(_ socket: ListeningSocket) throws(LoopError) -> LoopPoll {
+        try LoopPoll(loop, descriptor: socket.descriptor) { [unowned self] _, _ in accept(Self.acceptsPerTurn) }
     }
 
     private func accept(_ limit: Int) {

@@ -142,12 +142,12 @@ extension ReconnectionCoordinator {
         return nil
     }
 
-    /// The session wants no more of a link. Cancelled like any other end: a `disconnect` of its own could still be under way when
+    /// The session wants no more of a link. Ended like at any other end: a `disconnect` of its own could still be under way when
     /// the next attempt connects.
     private func linkGivenUp(_ name: String, _ generation: UInt64, _ reason: MeshError) {
         guard let device = devices[name], let attempt = device.attempt, attempt.generation == generation else { return }
         device.facts.giveUp(reason)
-        attempt.work.cancel()
+        endAttempt(device, generation)
     }
 
     /// Ends an attempt at once; a link only when its session says that nothing would be lost by it, or after a moment. Asked

@@ -87,7 +87,7 @@ struct SecurityTests {
         _ = weak.secureRequested()
         _ = weak.encryptionChanged(.success, isEncrypted: true, now: at(0))
         #expect(weak.packetReceived(hex("0b 09"), now: at(0)) == [])
-        #expect(weak.packetReceived(hex("0b 0d"), now: at(0)) == [])
+        #expect(weak.packetReceived(hex("0b 0d"), now: at(0)) == [.send(.failed(.pairingNotSupported))])
     }
 
     @Test func `who is not to be paired with is refused, and encrypted with the keys that there are`() {

@@ -87,7 +87,7 @@ struct HCIOutageTests {
         }
     }
 
-    /// localhost is ::1 as well where the machine has IPv6.
+    /// localhost is ::1 as well on many machines that have IPv6.
     @Test(.timeLimit(.minutes(10))) func `each address of a host is tried`() async throws {
         try await onLoop { actor in
             for host in ["127.0.0.1", "::1"] {
@@ -95,6 +95,8 @@ struct HCIOutageTests {
                     case var listener = try? LoopListener(actor.loop, on: address, onConnection: { _ in }),
                     let number = listener?.address.port
                 else { continue }
+                let addresses = try await actor.loop.resolve(host: "localhost", port: number)
+                guard addresses.contains(where: { "\($0)" == "\(listener?.address ?? address)" }) else { continue }
                 let port = HCIPort.tcp(host: "localhost", port: number)
                 await (try await port.open(actor.loop, takingFromOthers: false)).close()
                 listener = nil
@@ -103,7 +105,6 @@ struct HCIOutageTests {
                     Issue.record("opened")
                 } catch {
                     #expect(error.code == .adapterUnavailable)
-                    let addresses = try await actor.loop.resolve(host: "localhost", port: number)
                     for address in addresses where addresses.count > 1 {
                         #expect(error.message.contains("\(address): nobody listens there"), "\(error.message)")
                     }

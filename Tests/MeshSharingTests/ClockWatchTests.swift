@@ -62,6 +62,23 @@ struct ClockWatchTests {
         }
     }
 
+    @Test func `a message that the radio gives out as its restart shows is kept`() async throws {
+        let clock = Clock(Self.now)
+        // Without probes it is the look for messages, every minute, that shows it.
+        try await SharingBench.run(
+            wallClock: .seconds(Int64(Self.now)), session: { $0.probeSilence = .seconds(1_000_000) },
+            answers: clock.answer
+        ) { bench in
+            let radio = bench.radio
+            await Self.frames(5, to: bench)
+            let message = MessageSharingTests.message(9)
+            _ = try await bench.event("message.direct") {
+                await radio.queue([message])
+                clock.set(Self.atStart)
+            }
+        }
+    }
+
     @Test func `one that went back shows a restart, and the radio is greeted anew`() async throws {
         let clock = Clock(Self.now)
         try await SharingBench.run(wallClock: .seconds(Int64(Self.now)), answers: clock.answer) { bench in

@@ -98,8 +98,9 @@ struct StrayMessageTests {
         #expect(messages.map { unstored.keep($0) } == messages.indices.map { $0 < UnstoredMessages.limit })
         var kept: [NewMessage] = []
         while let first = unstored.first {
-            kept.append(first)
-            unstored.firstStored()
+            kept.append(first.message)
+            unstored.stored(first.number)
+            unstored.stored(first.number)
         }
         #expect(kept == Array(messages.dropLast()))
     }

@@ -30,7 +30,11 @@ extension HCIController {
         // As long as the keys are there that tell who is behind a private address.
         let ending = links.values.filter { isMeant(identity(of: $0.connection.peer), target) }
         for peer in peers { book[own, peer] = nil }
-        if !peers.isEmpty { saveBonds() }
+        if !peers.isEmpty {
+            // Whoever has the name of one that is paired by then is told of anew.
+            namesakes = [:]
+            saveBonds()
+        }
         for link in ending { await link.end() }
         return !peers.isEmpty
     }

@@ -211,13 +211,15 @@ public struct SecurityStateMachine: ~Copyable {
             return [.send(.failed(.invalidParameters))]
         }
         switch (configuration.role, packet) {
-        case (.central, .securityRequest):
+        case (.central, .securityRequest(let wanted)):
             if let blockedUntil, now < blockedUntil { return [] }
             if hasLostBond { return [.send(.failed(.pairingNotSupported))] }
             // What the link already is need not be made again. Without a passkey it cannot be made better, whatever the
-            // peer wants: it could have one pairing follow the other.
+            // peer wants, which could have one pairing follow the other: it is told so, and need not wait for an answer.
             if protection == .authenticated { return [] }
-            if protection == .encrypted, !configuration.requiresAuthentication { return [] }
+            if protection == .encrypted, !configuration.requiresAuthentication {
+                return wanted.contains(.authentication) ? [.send(.failed(.pairingNotSupported))] : []
+            }
             guard configuration.takesPairing || canEncrypt else { return [.send(.failed(.pairingNotSupported))] }
             return begin()
         case (.peripheral, .pairingRequest):

@@ -105,9 +105,9 @@ extension RadioSession {
 
     /// What the journal did not take is tried again.
     func storeKept() async throws(MeshError) {
-        while let message = unstored.first {
+        while let (number, message) = unstored.first {
             try await append(message)
-            unstored.firstStored()
+            unstored.stored(number)
         }
     }
 
@@ -160,9 +160,11 @@ extension RadioSession {
 
     // MARK: A journal that failed
 
-    /// The journal may take messages again: the one that it did not take, then those that the radio has kept. Clients that have
+    /// The journal may take messages again: those that it did not take, then those that the radio has kept. Clients that have
     /// no place yet, since it could not be looked up, are told to ask.
     public func journalIsWritable() {
+        // Also while the radio is away.
+        storeInBackground { try? await $0.storeKept() }
         fetchMessages()
         let waiting = clients.values.filter { $0.membership == nil }.sorted { $0.id < $1.id }
         for client in waiting { push(client, Data([PushCode.messageWaiting.rawValue])) }

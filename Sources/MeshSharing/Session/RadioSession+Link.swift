@@ -107,6 +107,7 @@ extension RadioSession: LinkSession {
     func endLink(_ reason: MeshError) {
         guard let link else { return }
         log(.notice, "the link is given up", [("reason", reason.message)])
+        if isServing { stage = .ending }
         link.end(reason)
     }
 }

@@ -47,6 +47,8 @@ extension RadioSession {
     public func closeShare(_ number: Int) {
         guard let share = shares.removeValue(forKey: number) else { return }
         closeEntrants(of: number)
+        // What is wrong with a file that nobody wants any more is over.
+        for path in share.listeners.compactMap(\.address.unixPath) { onListenerChange?(path, nil) }
         for client in clients.values where client.connection.share == number {
             client.connection.closeAfterFlush()
             clientLeft(client, share.settings, .shareClosed)

@@ -12,21 +12,23 @@ struct UnstoredMessages {
     /// interface reads in that time is more than likely a handful.
     static let limit = 64
 
-    private var messages: [NewMessage] = []
+    private var messages: [(number: UInt64, message: NewMessage)] = []
+    private var lastNumber: UInt64 = 0
 
-    /// The one to be tried first.
-    var first: NewMessage? { messages.first }
+    /// The one to be tried first, with the number it is known by.
+    var first: (number: UInt64, message: NewMessage)? { messages.first }
 
     /// The journal did not take a message. False when there is no room for it: those that wait were promised a place, so it
     /// is the newest that is lost.
     mutating func keep(_ message: NewMessage) -> Bool {
         guard messages.count < Self.limit else { return false }
-        messages.append(message)
+        lastNumber += 1
+        messages.append((lastNumber, message))
         return true
     }
 
-    /// The journal has taken the first.
-    mutating func firstStored() {
-        messages.removeFirst()
+    /// The journal has taken this one; it may have been told so twice, by two who tried at once.
+    mutating func stored(_ number: UInt64) {
+        if messages.first?.number == number { messages.removeFirst() }
     }
 }
