@@ -29,6 +29,7 @@ struct ClockWatchTests {
         }
 
         func set(_ time: UInt32) { self.time.withLock { $0 = time } }
+        var isAtStart: Bool { time.withLock { $0 == ClockWatchTests.atStart } }
 
         func answer(_ command: Data) -> [Data] {
             switch command.first {
@@ -64,18 +65,23 @@ struct ClockWatchTests {
 
     @Test func `a message that the radio gives out as its restart shows is kept`() async throws {
         let clock = Clock(Self.now)
-        // Without probes it is the look for messages, every minute, that shows it.
+        let next = Data([0x0A])
+        // Without probes it is the look for messages, every minute, that shows it; its answer takes a moment.
         try await SharingBench.run(
             wallClock: .seconds(Int64(Self.now)), session: { $0.probeSilence = .seconds(1_000_000) },
-            answers: clock.answer
+            answers: { $0 == next && clock.isAtStart ? [] : clock.answer($0) }
         ) { bench in
             let radio = bench.radio
             await Self.frames(5, to: bench)
-            let message = MessageSharingTests.message(9)
-            _ = try await bench.event("message.direct") {
-                await radio.queue([message])
-                clock.set(Self.atStart)
-            }
+            var sent = bench.bus.subscribe(EventFilter(types: ["frame.tx"])).makeAsyncIterator()
+            let before = await radio.received.count
+            clock.set(Self.atStart)
+            while await radio.received.dropFirst(before).last != next { _ = await sent.next() }
+            // Virtual time: the restart is known, and the link is being ended.
+            try await bench.loop.sleep(for: .milliseconds(10))
+            #expect(await radio.connects == 1)
+            _ = try await bench.event("message.direct") { await radio.push(MessageSharingTests.message(9)) }
+            #expect(await radio.received.dropFirst(before).first == Data([0x05]))
         }
     }
 
