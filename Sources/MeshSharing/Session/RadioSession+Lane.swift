@@ -160,7 +160,7 @@ extension RadioSession {
         if isServing {
             if loop.now >= lastHeard + settings.probeSilence, lane.isIdle { probe() }
             // Seen when something else is due: there is a look for messages every minute.
-            if stage == .serving, isClockCheckDue { checkClockAgain(.read) }
+            if stage == .serving, isClockCheckDue { lookAtClock(.read) }
             if stage == .serving, !fetching.isRunning, loop.now >= fetching.lastEnd + settings.fetchInterval {
                 fetchMessages()
             }
@@ -217,7 +217,7 @@ extension RadioSession {
     private func probe() {
         // Not again before the answer or its end.
         lastHeard = loop.now
-        checkClockAgain(.probe)
+        lookAtClock(.probe)
     }
 
     /// A command got no answer from the radio.

@@ -49,7 +49,7 @@ extension RadioSession: LinkSession {
         }
         stage = .settingClock
         announceRadio(selfInfo)
-        catchUp()
+        lookAtClock()
         for client in clients.values.sorted(by: { $0.id < $1.id }) { linkOpened(client) }
         pump()
     }

@@ -34,12 +34,13 @@ extension RadioSession {
         return selfInfo
     }
 
-    /// The clock, then what is told by it: contacts that changed since the last pass, and messages.
-    func catchUp() {
+    /// Asks the radio for its time beside everything else, and sets it if need be. On a new link there follows what waits for
+    /// it: clients' commands, messages, and contacts that changed since the last pass.
+    func lookAtClock(_ priority: LanePriority = .read) {
         workBegan()
         Task.immediate(executorPreference: loop.taskExecutor) {
             do {
-                try await self.checkClock()
+                try await self.checkClock(priority)
             } catch {
                 self.log(.debug, "the radio's clock is not known", [("error", "\(error)")])
             }
@@ -67,21 +68,6 @@ extension RadioSession {
             && clockWatch.isDue(uptime: loop.now, wallClock: wallClock)
     }
 
-    /// Asks the radio for its time beside everything else, and sets it if need be.
-    func checkClockAgain(_ priority: LanePriority) {
-        // Not again before the answer or its end.
-        clockWatch.began(uptime: loop.now, wallClock: wallClock())
-        workBegan()
-        Task.immediate(executorPreference: loop.taskExecutor) {
-            do {
-                try await self.checkClock(priority)
-            } catch {
-                self.log(.debug, "the radio's clock is not known", [("error", "\(error)")])
-            }
-            self.workFinished()
-        }
-    }
-
     /// The radio told its time. A radio behind a USB-UART or a TCP bridge may restart while the link stays.
     func timeTold(_ reply: Data) {
         guard case .currentTime(let time)? = try? CompanionReply(decoding: reply),
@@ -95,7 +81,8 @@ extension RadioSession {
     }
 
     /// Sets the radio's clock if it is behind; the firmware sets none back.
-    private func checkClock(_ priority: LanePriority = .read) async throws(MeshError) {
+    private func checkClock(_ priority: LanePriority) async throws(MeshError) {
+        // Not again before the answer or its end.
         clockWatch.began(uptime: loop.now, wallClock: wallClock())
         let reply = try await ask(CompanionFrame.getTime, expecting: .one(.currentTime), priority: priority)
         learn(reply, from: CompanionFrame.getTime)
