@@ -50,6 +50,12 @@ async def device(host, name):
     return (await host.json("device", name, "status"))["device"]
 
 
+async def refusal(host):
+    """The next reason to wait, but for a link that did not come up (HCI 0x3E): that is no answer, and tried again."""
+    return await host.events.event(
+        "link.waiting", where=lambda each: each["data"].get("code") not in (None, "link.connection-failed"))
+
+
 class Pushes:
     """A client that counts the numbered pushes of the radio with burst_radio behind it: each exactly once, in order."""
 

@@ -5,7 +5,7 @@ import asyncio
 
 from central import Agent, Central
 from host import bluez, equal
-from hosts import PIN, at, device, start, stop, within
+from hosts import PIN, at, device, refusal, start, stop, within
 from world import FREE, NAMES, ROOF
 
 SOON = 5                # seconds within which a fresh radio has to be ready
@@ -29,8 +29,7 @@ async def a_fresh_radio_is_paired_once_and_ready_soon_and_the_bond_serves_the_ne
 
 async def a_wrong_pin_is_tried_once_and_told(rig, world):
     host = await start(rig, bluez("ble", ROOF, pin="111111"), wait=False)
-    failed = await host.events.event(
-        "link.waiting", where=lambda each: each["data"].get("code") not in (None, "link.connection-failed"))
+    failed = await refusal(host)
     equal((failed["data"]["code"], failed["data"]["disposition"]), ("link.authentication-failed", "permanent"))
     await asyncio.sleep(5)                        # a second attempt would come by now
     equal(world.told("pairing_failure", ROOF), 1, "attempts to pair")

@@ -8,7 +8,7 @@ import harm
 from adapter import comes_back, own, taken
 from companion import text
 from host import equal
-from hosts import PIN, device, quiet_client, start, stop
+from hosts import PIN, device, quiet_client, refusal, start, stop
 from world import NAMES, ROOF
 
 MAIL = 0x83             # a message waits at the radio
@@ -65,9 +65,7 @@ async def just_works_and_the_bond_of_it(rig, world):
 async def _wrong_pin(rig, world, settings):
     async with world.other(ROOF, settings):
         host = await start(rig, own(rig, "roof", ROOF, pin="111111"), wait=False)
-        # A link that does not come up (HCI 0x3E) is another matter, and tried again.
-        failed = await host.events.event(
-            "link.waiting", where=lambda each: each["data"].get("code") not in (None, "link.connection-failed"))
+        failed = await refusal(host)
         equal((failed["data"]["code"], failed["data"]["disposition"]), ("link.authentication-failed", "permanent"))
         links = world.told("connected", ROOF)
         await asyncio.sleep(5)                    # a second attempt would come by now
