@@ -163,9 +163,12 @@ extension RadioSession {
     /// The journal may take messages again: those that it did not take, then those that the radio has kept. Clients that have
     /// no place yet, since it could not be looked up, are told to ask.
     public func journalIsWritable() {
-        // Also while the radio is away.
-        storeInBackground { try? await $0.storeKept() }
-        fetchMessages()
+        if stage == .serving {
+            fetchMessages()
+        } else {
+            // There is nothing to fetch: the radio is away, or not greeted yet.
+            storeInBackground { try? await $0.storeKept() }
+        }
         let waiting = clients.values.filter { $0.membership == nil }.sorted { $0.id < $1.id }
         for client in waiting { push(client, Data([PushCode.messageWaiting.rawValue])) }
     }
